@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from neuroute.analysis.intervals import Interval, difference_interval, mean_interval
+from neuroute.analysis.intervals import Interval
 from neuroute.pipeline.rendering.table import duration
+from neuroute_compare.summary import difference_interval, mean_interval
 
 DOCS = Path(__file__).resolve().parents[1]
 RECORDS = DOCS / "measured" / "edge_maps"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,22 +80,16 @@ def percentile_interval(values: Array) -> Interval:
 # few are too narrow.
 
 
-def resampled_means(values: ArrayLike, stream: int = 0) -> Array:
-    """Return means (resamples,) of values (instances,) or (instances, seeds).
-
-    The same instances are drawn in each call; `stream` tells the draws of seeds of several methods apart.
-    """
-    of_seeds = resampled_instances(values)
-    weights = _weights(np.random.default_rng([0, 1 + stream]), *of_seeds.shape)
-    means: Array = (of_seeds * weights).sum(1)
-    return means
+def resampling_weights(generator: np.random.Generator, count: int) -> Array:
+    """Return how often each of `count` is drawn, as shares (RESAMPLES, count)."""
+    return generator.multinomial(count, np.full(count, 1 / count), size=RESAMPLES) / count
 
 
 def resampled_instances(values: ArrayLike) -> Array:
     """Return the mean of each seed (resamples, seeds) of values (instances,) or (instances, seeds)."""
     table = np.asarray(values, float)
     table = table.reshape(len(table), -1)
-    means: Array = _weights(np.random.default_rng(0), RESAMPLES, len(table)) @ table
+    means: Array = resampling_weights(np.random.default_rng(0), len(table)) @ table
     return means
 
 
@@ -119,34 +112,3 @@ def gaps_of_each_seed(lengths: ArrayLike, reference: ArrayLike) -> Array:
     """Return gaps in % (resamples, seeds), as ratios of mean lengths (instances, seeds) to a reference's."""
     gaps: Array = 100 * (resampled_instances(lengths) / resampled_instances(reference) - 1)
     return gaps
-
-
-def mean_interval(values: ArrayLike) -> Interval:
-    """Return the 95 % percentile interval of the mean of values (instances,) or (instances, seeds)."""
-    return percentile_interval(mean_over_seeds(resampled_instances(values)))
-
-
-def difference_interval(first: ArrayLike, second: ArrayLike) -> Interval:
-    """Return the 95 % percentile interval of mean(first) - mean(second), paired over instances.
-
-    Seeds may be of any number.  Raises ValueError if they are not of the same instances.
-    """
-    if len(np.asarray(first)) != len(np.asarray(second)):
-        raise ValueError(f"{len(np.asarray(first))} and {len(np.asarray(second))} instances are not pairs")
-    here, there = (mean_over_seeds(resampled_instances(each), stream) for stream, each in enumerate((first, second)))
-    return percentile_interval(here - there)
-
-
-def shares_better(methods: Sequence[ArrayLike]) -> Array:
-    """Return (methods, methods): in which share of resamples the row's mean is below the column's; ties count half.
-
-    Each method's values are (instances,) or (instances, seeds).
-    """
-    means = np.array([resampled_means(values, stream) for stream, values in enumerate(methods)]).round(DIGITS)
-    below = (means[:, None] < means[None]).mean(-1)
-    return np.asarray(below + 0.5 * (means[:, None] == means[None]).mean(-1))
-
-
-def _weights(generator: np.random.Generator, resamples: int, count: int) -> Array:
-    """Return how often each of `count` is drawn, as shares (resamples, count)."""
-    return generator.multinomial(count, np.full(count, 1 / count), size=resamples) / count

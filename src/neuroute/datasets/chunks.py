@@ -133,15 +133,14 @@ def _start_worker() -> None:
     for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the parent's to handle; and ends what this one starts
-    threading.Thread(target=_end_with_parent, daemon=True).start()
 
+    def end_with_parent() -> None:
+        """A worker whose parent was killed would wait for tasks forever."""
+        if (parent := multiprocessing.parent_process()) is not None:
+            parent.join()
+            os._exit(1)
 
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for tasks forever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def solve_chunks(

@@ -281,7 +281,10 @@ def vrp_dataset(dataset: Dataset) -> Vrp:
         coords[rows], demand[rows], windows[rows] = _draw(draw, n, 0, switches.backhaul)
     for row in np.flatnonzero(~_in_time(coords, windows)).tolist() if switches.windows else ():
         alone = drawer(word, *divmod(d.first + row, SHARD), 1)
-        coords[row], demand[row], windows[row] = _redraw(alone, n, switches.backhaul)
+        # The first of the instance's further attempts of which every customer can be served in time
+        attempts = (_draw(alone, n, attempt, switches.backhaul) for attempt in count(1))
+        fields = next(fields for fields in attempts if _in_time(fields[0], fields[2]).all())
+        (coords[row],), (demand[row],), (windows[row],) = fields
     return Vrp(
         coords,
         demand,
@@ -311,13 +314,6 @@ def _draw(draw: Draw, n: int, attempt: int, backhaul: bool) -> tuple[np.ndarray,
     windows[:, 0] = 0, HORIZON
     windows[:, 1:] = np.stack([middle - half, middle + half], axis=-1).clip(0, HORIZON)
     return coords, demand, windows
-
-
-def _redraw(draw: Draw, n: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the first of an instance's further attempts of which every customer can be served in time."""
-    attempts = (_draw(draw, n, attempt, backhaul) for attempt in count(1))
-    coords, demand, windows = next(fields for fields in attempts if _in_time(fields[0], fields[2]).all())
-    return coords[0], demand[0], windows[0]
 
 
 def _in_time(coords: np.ndarray, windows: np.ndarray) -> np.ndarray:

@@ -122,14 +122,15 @@ def _drive(instances: Vrp) -> np.ndarray:
                 shut |= ends + home > closes[:, :1] + EPS
         stop = np.where(shut, np.inf, way).argmin(1)
         stop[shut.all(1)] = 0
-        go = stop > 0
-        order[row[go], served[go]], via[row[go], served[go]] = stop[go], current[go] == 0
+        serves = stop > 0
+        order[row[serves], served[serves]] = stop[serves]
+        via[row[serves], served[serves]] = current[serves] == 0
         closed[row, stop] = True
-        served += go
-        load = np.where(go, load - demand[row, stop], _full(demand, closed, capacity))
-        length = np.where(go, length + way[row, stop], 0.0)
+        served += serves
+        load = np.where(serves, load - demand[row, stop], _full(demand, closed, capacity))
+        length = np.where(serves, length + way[row, stop], 0.0)
         if instances.windows is not None:
-            clock = np.where(go, ends[row, stop], 0.0)
+            clock = np.where(serves, ends[row, stop], 0.0)
         current = stop
     if (served < customers).any():
         which = int((served < customers).argmax())

@@ -66,7 +66,10 @@ class _Model:
     """OR-Tools' model of an instance: its nodes, and for open routes a last one where they end."""
 
     def __init__(self, grid: GridVrp, vehicles: int, network: bool) -> None:
-        self.library = _library()
+        try:
+            self.library = importlib.import_module("ortools.constraint_solver.pywrapcp")
+        except ImportError:
+            raise missing(NAME, HOW_TO_GET) from None
         self.grid = grid
         backhauls = np.flatnonzero(grid.demand < 0)
         self.collectors = len(backhauls) if network else 0  # vehicles that start empty, after all others
@@ -131,15 +134,14 @@ class _Model:
 
     def routes(self, next_of: Callable[[int], int]) -> list[list[int]]:
         """Return the routes that vehicles drive, those that only pick up last; next_of: of a stop's index."""
-        routes = [self._route(next_of, vehicle) for vehicle in range(self.vehicles)]
-        return sorted(filter(None, routes), key=lambda route: bool((self.grid.demand[route] < 0).all()))
-
-    def _route(self, next_of: Callable[[int], int], vehicle: int) -> list[int]:
-        route, index = [], next_of(self.routing.Start(vehicle))
-        while not self.routing.IsEnd(index):
-            route.append(self.manager.IndexToNode(index))
-            index = next_of(index)
-        return route
+        routes: list[list[int]] = []
+        for vehicle in range(self.vehicles):
+            route, index = list[int](), next_of(self.routing.Start(vehicle))
+            while not self.routing.IsEnd(index):
+                route.append(self.manager.IndexToNode(index))
+                index = next_of(index)
+            routes += [route] if route else []
+        return sorted(routes, key=lambda route: bool((self.grid.demand[route] < 0).all()))
 
 
 def _search(
@@ -166,13 +168,6 @@ def _search(
 
 def _no_routes() -> NeurouteError:
     return NeurouteError(f"{NAME}: no feasible routes found; check demands, windows and limit, or give more time")
-
-
-def _library() -> Any:
-    try:
-        return importlib.import_module("ortools.constraint_solver.pywrapcp")
-    except ImportError:
-        raise missing(NAME, HOW_TO_GET) from None
 
 
 def limit_s(customers: int) -> float:

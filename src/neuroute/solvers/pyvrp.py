@@ -122,7 +122,8 @@ def _load() -> Any:
 def _problem(pyvrp: Any, grid: GridVrp, vehicles: int) -> Any:
     """Return PyVRP's data of a problem: clients count from 0, and open routes end in a second depot."""
     ways = grid.with_end(grid.ways)
-    times = [{}] * (grid.customers + 1) if grid.windows is None else [_window(*w) for w in grid.windows.tolist()]
+    windows = [] if grid.windows is None else grid.windows.tolist()
+    times = [{"tw_early": opens, "tw_late": closes} for opens, closes in windows] or [{}] * (grid.customers + 1)
     # PyVRP lets no unit of overload cost more than 1e5, for which a vehicle would save ways: its units are finer.
     unit = -(-SAVED_WAYS * int(grid.ways.max()) // MOST_PENALTY) or 1
     clients = [
@@ -140,10 +141,6 @@ def _problem(pyvrp: Any, grid: GridVrp, vehicles: int) -> Any:
 
 def _routes(solution: Any) -> list[list[int]]:
     return [[visit.idx + 1 for visit in route if visit.is_client()] for route in solution.routes()]
-
-
-def _window(opens: int, closes: int) -> dict[str, int]:
-    return {"tw_early": opens, "tw_late": closes}
 
 
 SOLVER = Solver(NAME, False, HOW_TO_GET, installed_version("pyvrp", NAME, HOW_TO_GET), solve, solve_vrp=solve_vrp)

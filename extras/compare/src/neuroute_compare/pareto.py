@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.analysis import RESAMPLES
-from neuroute.analysis.intervals import Array, shares_better
+from neuroute.analysis.intervals import Array
 from neuroute.core.lazy import mpl, pd
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.style import Drawing, line, mark
 from neuroute.pipeline.rendering.table import duration
 from neuroute_compare.records import MEASURED
-from neuroute_compare.summary import Key, Summary, by_problem, clocks, groups, label, left_out
+from neuroute_compare.summary import Key, Summary, by_problem, clocks, groups, label, left_out, shares_better
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

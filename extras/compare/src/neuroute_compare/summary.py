@@ -11,9 +11,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroute.analysis import RESAMPLES
-from neuroute.analysis.intervals import DIGITS, Array, Interval, difference_interval, mean_interval
+from neuroute.analysis.intervals import (
+    DIGITS,
+    Array,
+    Interval,
+    mean_over_seeds,
+    percentile_interval,
+    resampled_instances,
+    resampling_weights,
+)
 from neuroute.api.within_time import CONSTRUCTIONS
 from neuroute.core.lazy import pd
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, duration, fixed
@@ -24,6 +33,42 @@ FEWEST = 2  # instances that an interval needs
 RANKING = 5  # instances that an order of methods needs
 CLOSE = 1e-6  # %, by which sums of the same ways in another order may differ
 REASONS = 3  # why a method solved no instance, that are said
+
+
+def resampled_means(values: ArrayLike, stream: int = 0) -> Array:
+    """Return means (resamples,) of values (instances,) or (instances, seeds).
+
+    The same instances are drawn in each call; `stream` tells the draws of seeds of several methods apart.
+    """
+    of_seeds = resampled_instances(values)
+    means: Array = (of_seeds * resampling_weights(np.random.default_rng([0, 1 + stream]), of_seeds.shape[1])).sum(1)
+    return means
+
+
+def mean_interval(values: ArrayLike) -> Interval:
+    """Return the 95 % percentile interval of the mean of values (instances,) or (instances, seeds)."""
+    return percentile_interval(mean_over_seeds(resampled_instances(values)))
+
+
+def difference_interval(first: ArrayLike, second: ArrayLike) -> Interval:
+    """Return the 95 % percentile interval of mean(first) - mean(second), paired over instances.
+
+    Seeds may be of any number.  Raises ValueError if they are not of the same instances.
+    """
+    if len(np.asarray(first)) != len(np.asarray(second)):
+        raise ValueError(f"{len(np.asarray(first))} and {len(np.asarray(second))} instances are not pairs")
+    here, there = (mean_over_seeds(resampled_instances(each), stream) for stream, each in enumerate((first, second)))
+    return percentile_interval(here - there)
+
+
+def shares_better(methods: Sequence[ArrayLike]) -> Array:
+    """Return (methods, methods): in which share of resamples the row's mean is below the column's; ties count half.
+
+    Each method's values are (instances,) or (instances, seeds).
+    """
+    means = np.array([resampled_means(values, stream) for stream, values in enumerate(methods)]).round(DIGITS)
+    below = (means[:, None] < means[None]).mean(-1)
+    return np.asarray(below + 0.5 * (means[:, None] == means[None]).mean(-1))
 
 
 def label(key: Key) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from neuroute import Decoding
-from neuroute.analysis.intervals import mean_interval
 from neuroute.api.evaluate import evaluate
 from neuroute.api.files import gather, generate
 from neuroute.api.model import Model
@@ -26,6 +25,7 @@ from neuroute.core.text import csv_text, html_table
 from neuroute.networks.base import RoutingNetwork
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.sweeps import draw_sweep
+from neuroute_compare.summary import mean_interval
 
 log = logging.getLogger("neuroute.train")
 TEST_COUNT = 128

@@ -12,7 +12,9 @@ def distances(a: np.ndarray, b: np.ndarray, edge_type: str, rounded: bool = True
     """Return the distances (k,) between the rows of a and b (k, 2); GEO's are whole however they are asked for."""
     if edge_type == "GEO":
         # TSPLIB's own constants: degrees.minutes, pi with five decimals, an idealised sphere.
-        (lat_a, lon_a), (lat_b, lon_b) = (_radians(x).T for x in (a, b))
+        degrees = np.trunc(points := np.stack([a, b]))
+        radians = 3.141592 * (degrees + 5.0 * (points - degrees) / 3.0) / 180.0
+        (lat_a, lat_b), (lon_a, lon_b) = np.moveaxis(radians, -1, 0)
         q1, q2, q3 = np.cos(lon_a - lon_b), np.cos(lat_a - lat_b), np.cos(lat_a + lat_b)
         arc = np.arccos(0.5 * ((1 + q1) * q2 - (1 - q1) * q3))
         return np.asarray(np.floor(6378.388 * arc + 1.0))
@@ -24,11 +26,6 @@ def distances(a: np.ndarray, b: np.ndarray, edge_type: str, rounded: bool = True
     if not rounded or edge_type == "EXACT_2D":
         return plain
     return np.asarray(np.ceil(plain) if edge_type == "CEIL_2D" else np.floor(plain + 0.5))
-
-
-def _radians(x: np.ndarray) -> np.ndarray:
-    degrees = np.trunc(x)
-    return np.asarray(3.141592 * (degrees + 5.0 * (x - degrees) / 3.0) / 180.0)
 
 
 def all_distances(coords: np.ndarray, edge_type: str) -> np.ndarray:

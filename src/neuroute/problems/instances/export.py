@@ -123,8 +123,11 @@ def _cvrp_line(instance: Instance) -> str:
 
 
 def _library(instances: Instances, to: Path) -> None:
-    """TSPLIB's or VRPLIB's files, in coordinates times a power of ten."""
-    scale = _scale(instances)
+    """TSPLIB's or VRPLIB's files, in coordinates times the power of ten that leaves the largest with DIGITS digits."""
+    coords, scale = [each.coords for each in instances.members], 1.0
+    if any((values % 1 != 0).any() for values in coords):
+        largest = max(float(np.abs(values).max()) for values in coords)
+        scale = 10.0 ** (DIGITS - math.ceil(math.log10(largest)))
     comment = "" if scale == 1 else f"coordinates times {scale:g}"
 
     def files(name: str, each: Instance) -> dict[str, str]:
@@ -164,15 +167,6 @@ def _folder(instances: Instances, to: Path, files: Callable[[str, Instance], dic
         raise NeurouteError(f"{to}: cannot be written ({error.strerror}); choose another place") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _scale(instances: Instances) -> float:
-    """Return the power of ten that leaves the largest coordinate with so many digits; 1 for whole coordinates."""
-    coords = [each.coords for each in instances.members]
-    if all((values % 1 == 0).all() for values in coords):
-        return 1.0
-    largest = max(float(np.abs(values).max()) for values in coords)
-    return 10.0 ** (DIGITS - math.ceil(math.log10(largest)))
 
 
 # format -> problems, or variants, that it holds, and what writes it

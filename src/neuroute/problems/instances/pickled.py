@@ -81,10 +81,6 @@ def _dtype(text: Any, *_: Any) -> _Array:
     return _Array(kind=text)
 
 
-def _scalar(dtype: Any, raw: Any) -> float:
-    return float(_values(raw, dtype, (), "C"))
-
-
 def _encode(text: Any, encoding: Any) -> bytes:
     """Python 3 writes bytes this way for readers in Python 2."""
     if encoding != "latin1" or not isinstance(text, str):
@@ -109,7 +105,7 @@ ALLOWED = {
     ("numpy", "dtype"): _Only(_dtype),
     ("_codecs", "encode"): _Only(_encode),
     **_numpys("multiarray", "_reconstruct", lambda *_: _Array()),
-    **_numpys("multiarray", "scalar", _scalar),
+    **_numpys("multiarray", "scalar", lambda dtype, raw: float(_values(raw, dtype, (), "C"))),
     **_numpys("numeric", "_frombuffer", lambda *arguments: _Array(values=_values(*arguments))),
 }
 

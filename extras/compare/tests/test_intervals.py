@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind
 
-from neuroute.analysis.intervals import (
+from neuroute_compare.summary import (
     difference_interval,
     mean_interval,
     resampled_means,
