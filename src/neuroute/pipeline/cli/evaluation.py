@@ -162,10 +162,7 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
 
 
 def solve(
-    file: Annotated[
-        Path,
-        typer.Argument(help="one instance: .tsp, .vrp, Solomon's .txt, .csv, .npz"),
-    ],
+    file: Annotated[Path, typer.Argument(help="one instance: .tsp, .vrp, Solomon's .txt, .csv, .npz")],
     model: Annotated[
         str | None,
         typer.Option(
@@ -229,32 +226,15 @@ def solve(
         raise NeurouteError("--solver: --model, --from and --decoding to --revise are for networks; leave them out")
     settings = load_config(config) if config or Path("config.yaml").exists() else None
     memory_gb, trusted = (settings.memory_gb, settings.networks) if settings else (None, [])
-    line, stands_in = solve_file(
-        file,
-        model,
-        how,
-        out,
-        device,
-        memory_gb,
-        solvers=solvers,
-        reference=reference,
-        seconds=seconds,
-        seed=seed,
-        start=start_file,
-        save=save,
-        ignore=ignore or [],
-        trusted=trusted,
-        threads=threads,
-        say=print,
-    )
+    search: dict[str, Any] = {"solvers": solvers, "seconds": seconds, "seed": seed, "start": start_file}
+    more: dict[str, Any] = {"reference": reference, "save": save, "ignore": ignore or [], "threads": threads}
+    line, stands_in = solve_file(file, model, how, out, device, memory_gb, trusted=trusted, say=print, **search, **more)
     print(line)
     if stands_in and not fallback:
         raise typer.Exit(STANDS_IN)
 
 
-def models(
-    name: Annotated[str | None, typer.Argument(help="a network, with all its measured gaps")] = None,
-) -> None:
+def models(name: Annotated[str | None, typer.Argument(help="a network, with all its measured gaps")] = None) -> None:
     """List the pretrained networks: problem, sizes, gaps; with NAME one in detail."""
     from neuroute.api.zoo import FOLDER, card_of, cards, table
 

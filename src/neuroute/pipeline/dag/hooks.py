@@ -120,20 +120,12 @@ def _check_cluster(rules: Rules) -> None:
         raise WorkflowError(
             f"gpus_per_run: {rules.gpus}, but all jobs together may hold {quota}: set resources: gpu: in {PROFILE}"
         )
-    requests = (
-        JobRequest(
-            f"a group of {len(job.jobs)} short jobs"
-            if job.is_group()
-            else f"{job.rule.name} {' '.join(job.wildcards)}",
-            job.resources.get("slurm_partition"),
-            job.resources.get("runtime") or 0,
-            job.resources.get("mem_mb") or 0,
-            job.resources["_cores"],
-            job.resources.get("gpu") or 0,
-            job.is_group(),
-        )
-        for job in rules.engine.sent()
-    )
+    requests = []
+    for job in rules.engine.sent():
+        together, r = job.is_group(), job.resources
+        name = f"a group of {len(job.jobs)} short jobs" if together else f"{job.rule.name} {' '.join(job.wildcards)}"
+        minutes, memory, gpus = (r.get(key) or 0 for key in ("runtime", "mem_mb", "gpu"))
+        requests.append(JobRequest(name, r.get("slurm_partition"), minutes, memory, r["_cores"], gpus, together))
     check_jobs(requests)
     check_orphans(Path.cwd())
     rules.engine.keep_asking()

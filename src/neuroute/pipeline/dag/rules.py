@@ -127,12 +127,7 @@ class Rules:
         command = [sys.executable, "-m", "neuroute", "warm", os.environ[SOCKET_ENV]]
         one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            env=os.environ | one_thread,
+            command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, env=os.environ | one_thread
         )
         assert process.stdin
         self.running.callback(process.stdin.close)

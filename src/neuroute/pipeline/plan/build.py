@@ -29,15 +29,7 @@ from neuroute.pipeline.plan.scale import Scale, changed, find_test_files
 from neuroute.pipeline.plan.shapes import SWEEP
 from neuroute.solvers.base import fitting_workers
 from neuroute.solvers.registry import get, is_installed, stand_in
-from neuroute.specs.objects import (
-    LAST_SEED,
-    Artifact,
-    BenchmarkEvaluation,
-    Labels,
-    RescalingEvaluation,
-    Run,
-    Test,
-)
+from neuroute.specs.objects import LAST_SEED, Artifact, BenchmarkEvaluation, Labels, RescalingEvaluation, Run, Test
 from neuroute.specs.trainings import Reconstruction, Supervised
 
 

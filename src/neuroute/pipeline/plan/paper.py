@@ -11,16 +11,7 @@ from neuroute.core.dotted import code_in, place_of
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.pipeline.plan.claims import Claim, Claims, Gate, Protocol, check_claims, read_claims
 from neuroute.pipeline.plan.config import Config, Scale
-from neuroute.pipeline.plan.needs import (
-    TOGETHER,
-    Declaration,
-    Log,
-    Need,
-    Solved,
-    declarations_in,
-    group_of,
-    nothing,
-)
+from neuroute.pipeline.plan.needs import TOGETHER, Declaration, Log, Need, Solved, declarations_in, group_of, nothing
 from neuroute.pipeline.plan.papers import paper_folders
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Artifact, Evaluation, Labels, Measurement, RescalingEvaluation, Run, Test

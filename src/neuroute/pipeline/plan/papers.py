@@ -126,11 +126,10 @@ def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["R
     papers = [load_paper(key) for key in dict.fromkeys(i.partition("/")[0] for i in names)]
     lent = {run.id: run for paper in papers for run in (paper.lends or paper.runs)(config, scale)}
 
-    def start_of(name: str) -> list[str]:
-        return [start for start in [(lent[name].start or "").partition("@")[0]] if start in lent]
-
     needed = (name for name in names if name in lent or not is_optional(name))
-    return [lent[name] for name in with_all_before(needed, start_of)]
+    starts = {name: (run.start or "").partition("@")[0] for name, run in lent.items()}
+    ordered = with_all_before(needed, lambda name: [starts[name]] if starts[name] in lent else [])
+    return [lent[name] for name in ordered]
 
 
 def is_optional(run: str) -> bool:

@@ -20,15 +20,7 @@ from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.papers import load_paper, paper_folders
 from neuroute.pipeline.plan.scale import load_scale, scale_names
 from neuroute.problems.registry import entries
-from neuroute.specs.objects import (
-    Artifact,
-    BenchmarkEvaluation,
-    Evaluation,
-    Labels,
-    Run,
-    Test,
-    training_entries,
-)
+from neuroute.specs.objects import Artifact, BenchmarkEvaluation, Evaluation, Labels, Run, Test, training_entries
 
 T = TypeVar("T")
 TRAINED = ["model.safetensors", "log.jsonl", "stages.zip", "run.json"]  # what a training leaves in its run's folder

@@ -23,9 +23,15 @@ from neuroute.pipeline.plan.changes import declare_run
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.shapes import Nodes, Positive
 from neuroute.specs.data import Spec, training_blocks
+from neuroute.specs.decodings import revise
 from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Problem, Run, Training
 
 PAPER = "rivals"  # the runs' common home
+# Systems that several papers print: runs, and how these decode.
+ELG: dict[Problem, str] = {"tsp": f"{PAPER}/elg_tsp", "cvrp": f"{PAPER}/elg_cvrp"}
+DIFUSCO, GLOP, HTSP = f"{PAPER}/difusco", f"{PAPER}/glop", f"{PAPER}/htsp"
+TREE_SEARCH, GROWN = Decoding(method="edge_maps:tree_search"), Decoding(method="htsp:grow")
+REVISED, PARTED = revise(), Decoding(method="glop:partition", solver="lkh")  # GLOP, GLOP-G
 
 
 class Trained(Spec):

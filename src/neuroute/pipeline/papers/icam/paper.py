@@ -12,7 +12,7 @@ from neuroute.pipeline.plan.needs import Need, by_solvers
 from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.papers import borrow_runs, borrow_test_set
 from neuroute.pipeline.plan.shapes import BaselineShape, IcamShape, Nodes, Positive, names_each
-from neuroute.specs.decodings import revise
+from neuroute.pipeline.plan.systems import DIFUSCO, ELG, GLOP, GROWN, HTSP, PARTED, REVISED
 from neuroute.specs.objects import (
     BenchmarkEvaluation,
     Dataset,
@@ -175,22 +175,18 @@ BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq"},
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{SIT}/bq_cvrp"},
 }
-GLOP, GLOP_G, GLOP_G_2K = "rivals/glop", "rivals/glop_g", "rivals/glop_g_2k"
-ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
+GLOP_G, GLOP_G_2K = "rivals/glop_g", "rivals/glop_g_2k"
 POINTERFORMER = "rivals/pointerformer"
-HTSP = "rivals/htsp"
 DIMES, DIMES_LARGE = "rivals/dimes", "rivals/dimes_large"
 MDAM: dict[Problem, str] = {"tsp": "rivals/mdam_tsp", "cvrp": "rivals/mdam_cvrp"}
-ATT_GCN, ATT_GCN_LARGE, DIFUSCO = "rivals/att_gcn", "rivals/att_gcn_large", "rivals/difusco"
-MAPS = (ATT_GCN, ATT_GCN_LARGE, DIFUSCO, DIMES, DIMES_LARGE)
-# Those that a scale has.
-RIVALS = (*ELG.values(), POINTERFORMER, *MAPS, *MDAM.values(), HTSP, GLOP, GLOP_G, GLOP_G_2K)
+ATT_GCN, ATT_GCN_LARGE = "rivals/att_gcn", "rivals/att_gcn_large"
+RIVALS = (  # those that a scale has
+    *ELG.values(), POINTERFORMER, ATT_GCN, ATT_GCN_LARGE, DIFUSCO, DIMES, DIMES_LARGE, *MDAM.values(), HTSP, GLOP,
+    GLOP_G, GLOP_G_2K,
+)  # fmt: skip
 Starts = Literal[1, "all"]
 SINGLE, MULTI, AUGMENTED = Decoding(), Decoding(starts="all"), Decoding(starts="all", augment=True)
-SEARCHED = Decoding(method="edge_maps:tree_search")  # maps of edges
-MERGED = Decoding(method="edge_maps:merging")
-REVISED, PARTED = revise(), Decoding(method="glop:partition", solver="lkh")  # GLOP, GLOP-G
-GROWN = Decoding(method="htsp:grow")  # H-TSP
+MERGED = Decoding(method="edge_maps:merging")  # maps of edges
 DECODERS = "mdam:decoders"  # MDAM's search
 
 
@@ -364,18 +360,9 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
     out: list[Run] = []
 
     def add(name: str, problem: Problem, network: Network, training: Reinforced, **more: Any) -> None:
-        run = declare_run(
-            config,
-            KEY,
-            name,
-            training,
-            network=network,
-            n=_first_size(scale, problem),
-            validation=validation(scale, problem, 100),
-            also_validation=(validation(scale, problem, 1000),),
-            **more,
-        )
-        out.append(run)
+        first, last = validation(scale, problem, 100), validation(scale, problem, 1000)
+        fields: dict[str, Any] = {"n": _first_size(scale, problem), "validation": first, "also_validation": (last,)}
+        out.append(declare_run(config, KEY, name, training, network=network, **fields | more))
 
     for problem in PROBLEMS:
         p = sizes(scale, problem)

@@ -7,6 +7,7 @@ from neuroute.datasets.benchmarks import study_instances
 from neuroute.evaluation.counts import counts
 from neuroute.pipeline.papers.icam import paper as icam
 from neuroute.pipeline.papers.icam.paper import MULTI, OWN, PROBLEMS, IcamScale, run_id
+from neuroute.pipeline.plan import systems
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
 from neuroute.pipeline.plan.papers import borrow_runs
@@ -86,20 +87,20 @@ def models(scale: Scale, problem: Problem) -> dict[str, Method]:
     def maps(run: str, large: str, sizes: set[int]) -> Method:
         """Maps of edges, of two networks where the scale has two."""
         runs = {size: large if large in there and size in sizes else run for size in icam.SIZES}
-        return Method(runs=runs, decoding=icam.SEARCHED)
+        return Method(runs=runs, decoding=systems.TREE_SEARCH)
 
     return {
         **{f"{name} greedy": Method(runs=run) for name, run in icam.BASELINES[problem].items()},
         **ways({"POMO": icam.ORIGINAL, "POMO (original)": icam.ORIGINAL, "ICAM": icam.OWN}, problem),
-        "GLOP (more revisions)": Method(runs=icam.GLOP, decoding=icam.REVISED),
-        "GLOP-G (LKH3)": Method(runs=partitions, decoding=icam.PARTED),
+        "GLOP (more revisions)": Method(runs=systems.GLOP, decoding=systems.REVISED),
+        "GLOP-G (LKH3)": Method(runs=partitions, decoding=systems.PARTED),
         "MDAM bs50": Method(runs=icam.MDAM[problem], decoding=icam.decoder_beams(scale)),
-        "ELG aug×8": Method(runs=icam.ELG[problem], decoding=icam.AUGMENTED),
-        "ELG": Method(runs=icam.ELG[problem], decoding=icam.MULTI),
+        "ELG aug×8": Method(runs=systems.ELG[problem], decoding=icam.AUGMENTED),
+        "ELG": Method(runs=systems.ELG[problem], decoding=icam.MULTI),
         "Att-GCN+MCTS": maps(icam.ATT_GCN, icam.ATT_GCN_LARGE, set(icam.SIZES) - {100}),
         "DIMES AS+MCTS": maps(icam.DIMES, icam.DIMES_LARGE, {1000}),
-        "DIFUSCO greedy+2-opt": Method(runs=icam.DIFUSCO, decoding=icam.MERGED),
-        "H-TSP": Method(runs=icam.HTSP, decoding=icam.GROWN),
+        "DIFUSCO greedy+2-opt": Method(runs=systems.DIFUSCO, decoding=icam.MERGED),
+        "H-TSP": Method(runs=systems.HTSP, decoding=systems.GROWN),
         "Pointerformer aug×8": Method(runs=icam.POINTERFORMER, decoding=icam.AUGMENTED),
     }
 
@@ -460,7 +461,7 @@ HEADS = {"n<=200": "N ≤ 200", "200<n<=500": "200 < N ≤ 500", "500<n<=1000": 
 KEYS = {"n<=200": "to_200", "200<n<=500": "to_500", "500<n<=1000": "to_1000", "all": "all"}
 RUNS = icam.BASELINES["cvrp"] | {
     "POMO": run_id(icam.ORIGINAL["cvrp"]),
-    "ELG": icam.ELG["cvrp"],
+    "ELG": systems.ELG["cvrp"],
     "ICAM": run_id(OWN["cvrp"]),
 }
 

@@ -20,17 +20,10 @@ def capacity_before_time(evidence: Evidence) -> list[Finding]:
     """Compare how many times POMO-MTL's parameters experts have with how many times its time they take (Table 6)."""
     cells = {(labels["problem"], key): cell for labels, key, cell in cells_of(evidence.table("table6"))}
     here, in_print = (_more_parameters_than_time(cells, side) for side in ("measured", "published"))
-    return [
-        Finding(
-            "times as much time below times as many parameters",
-            mean_of(here) if here else None,
-            fmean(in_print) if in_print else None,
-            at=next((cell.at for cell in cells.values() if cell.at), ""),
-            busy=evidence.busy("table6"),
-            lacks="more problems that both solve",
-            of_trainings=False,
-        )
-    ]
+    estimate, printed = mean_of(here) if here else None, fmean(in_print) if in_print else None
+    at, busy = next((cell.at for cell in cells.values() if cell.at), ""), evidence.busy("table6")
+    finding = Finding("times as much time below times as many parameters", estimate, printed, at=at, busy=busy)
+    return [replace(finding, lacks="more problems that both solve", of_trainings=False)]
 
 
 def _more_parameters_than_time(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,19 +64,17 @@ class Solution:
         return maps.pairwise_distances(self.coords)
 
     def stops(self, route: maps.Array) -> list[Stop]:
-        return list(self._drive(route))
-
-    def _drive(self, route: maps.Array) -> Iterator[Stop]:
-        # A vehicle that first picks up has left empty; all others leave full.
+        """Drive a route: a vehicle that first picks up has left empty; all others leave full."""
         load = 0 if self.demand[route[0]] < 0 else self.capacity
-        before, length, time = 0, 0.0, 0.0
+        before, length, time, stops = 0, 0.0, 0.0, list[Stop]()
         for node in route:
             leg = float(self.distances[before, node])
             arrives = time + leg
             begins = arrives if self.windows is None else max(arrives, float(self.windows[node, 0]))
             time = begins + (0.0 if self.service is None else float(self.service[node]))
             load, length, before = load - int(self.demand[node]), length + leg, node
-            yield Stop(int(node), load, length, arrives, begins, time)
+            stops.append(Stop(int(node), load, length, arrives, begins, time))
+        return stops
 
     def route_length(self, route: maps.Array) -> float:
         """With the way home where that is part of it."""
@@ -303,10 +300,7 @@ def _draw_matrix(axes: mpl.axes.Axes, scores: maps.Array, is_choice: maps.Array,
     axes.tick_params(length=0, pad=2, labeltop=True, labelbottom=False)
 
 
-@artifact(
-    "A base gate and a hierarchical one",
-    needs=mvmoe.routing_needs("MVMoE/4E", "MVMoE/4E-L"),
-)
+@artifact("A base gate and a hierarchical one", needs=mvmoe.routing_needs("MVMoE/4E", "MVMoE/4E-L"))
 def figure4(study: Study) -> Drawing:
     """The decoder's base gate (a) and the hierarchical one (b) at a decision of as many tours as there are starts."""
     base, light = Routing.of_model(study), Routing.of_model(study, "MVMoE/4E-L")
@@ -554,10 +548,11 @@ def figure8(study: Study) -> Drawing:
     second.grid(visible=False)
     first.set_title(f"(a) Probability of the experts at the first {chances.shape[1]} decisions")
     second.set_title("(b) What ran at all decisions")
-    squares = {"(b) experts": SPARSE, "(b) dense layer": DENSE}
-    handles = [_square(label, facecolor=colour, edgecolor="#5a6270") for label, colour in squares.items()]
+    squares: dict[str, dict[str, Any]] = {"(b) experts": {"facecolor": SPARSE, "edgecolor": "#5a6270"}}
+    squares["(b) dense layer"] = {"facecolor": DENSE, "edgecolor": "#5a6270"}
     if np.isnan(chances).any():
-        handles.append(_square("(a) all is served", facecolor="white", edgecolor=OVER, hatch=HATCH))
+        squares["(a) all is served"] = {"facecolor": "white", "edgecolor": OVER, "hatch": HATCH}
+    handles = [mpl.patches.Patch(label=label, linewidth=0.4, **look) for label, look in squares.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
     low, high = int(percent.argmin()), int(percent.argmax())
@@ -580,11 +575,6 @@ def figure8(study: Study) -> Drawing:
             if is_sparse != NO_DECISION
         ]
     return Drawing(figure, rows, texts, alt)
-
-
-def _square(label: str, **look: Any) -> mpl.patches.Patch:
-    """An entry of a legend."""
-    return mpl.patches.Patch(label=label, linewidth=0.4, **look)
 
 
 def _draw_chances(figure: mpl.figure.Figure, axes: mpl.axes.Axes, chances: maps.Array, names: list[str]) -> None:

@@ -57,13 +57,7 @@ ABLATIONS: dict[str, dict[str, str]] = {  # labels of Table 5 are the published 
         "Dec": "h_dec",
         "Enc + Dec": DEFAULT,
     },
-    "figure6b": {
-        "4E": DEFAULT,
-        "8E": "h_8e",
-        "16E": "h_16e",
-        "8E (100M)": "h_8e_100m",
-        "16E (200M)": "h_16e_200m",
-    },
+    "figure6b": {"4E": DEFAULT, "8E": "h_8e", "16E": "h_16e", "8E (100M)": "h_8e_100m", "16E (200M)": "h_16e_200m"},
     "figure6c": {
         "node, input choice": DEFAULT,
         "node, expert choice": "h_node_ec",
@@ -303,11 +297,6 @@ def on_large(scale: Scale) -> Decoding:
     return X8 if scale[MvmoeScale].set_x_large_images else MULTI
 
 
-def on_solomon(scale: Scale, run: str) -> BenchmarkEvaluation:
-    sets = tuple(scale[MvmoeScale].solomon)
-    return scale.on_benchmark(run, "solomon", (0, MOST_OF_SOLOMON + 1), sets=sets, decodings=(X8,))
-
-
 def construction(scale: Scale, method: str) -> ConstructionEvaluation:
     """One instance at a time, by the model of 100 customers (Table 6)."""
     datasets = tuple(constructed(scale, variant) for variant in VARIANTS)
@@ -390,7 +379,7 @@ def also_solved(scale: Scale) -> list[Labels]:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    out: list[Run] = []
+    out, m = list[Run](), scale[MvmoeScale]
 
     def add(
         name: str,
@@ -410,20 +399,10 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         stages = tuple(stage.model_copy(update={"variants": tuple(variants)}) for stage in training.stages)
         balanced = {"stages": stages, "balance": balance if network.arguments["experts"] else 0.0}
         first, *others = [validation(scale, variant, size) for variant in watched or variants]
-        run = declare_run(
-            config,
-            KEY,
-            name,
-            training.model_copy(update=balanced),
-            network=network,
-            n=scale[MvmoeScale].sizes[size],
-            validation=first,
-            also_validation=tuple(others),
-            **more,
-        )
-        out.append(run)
+        fields: dict[str, Any] = {"network": network, "n": m.sizes[size], "validation": first}
+        fields["also_validation"] = tuple(others)
+        out.append(declare_run(config, KEY, name, training.model_copy(update=balanced), **fields | more))
 
-    m = scale[MvmoeScale]
     for size in m.trained_sizes:
         for variant in TRAINED:
             pomo = _network(scale, size, **DENSE, inputs=variant)
@@ -476,18 +455,10 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
         training = training.model_copy(update={"epochs": epochs, "validations": min(training.validations, epochs)})
 
     def declare_lehd(name: str, kind: str, method: str) -> Run:
-        return declare_run(
-            config,
-            KEY,
-            name,
-            training,
-            role={"method": method},
-            network=Network(kind=kind, arguments=dense.network.arguments),
-            n=dense.n,
-            data=lambda t: (with_count(dense.data[0], t.samples),),
-            validation=dense.validation,
-            also_validation=dense.also_validation,
-        )
+        network = Network(kind=kind, arguments=dense.network.arguments)
+        fields: dict[str, Any] = {key: getattr(dense, key) for key in ("n", "validation", "also_validation")}
+        fields["data"] = lambda t: (with_count(dense.data[0], t.samples),)
+        return declare_run(config, KEY, name, training, role={"method": method}, network=network, **fields)
 
     first = dense if epochs is None else declare_lehd(LEHD, dense.network.kind, "LEHD")
     return [first, declare_lehd(LEHD_LIGHT, LEHD_LIGHT_NETWORK, "LEHD/4E-L")]

@@ -383,8 +383,9 @@ def _larger_models(scale: Scale, problem: str) -> dict[str, str]:
 def _table7_needs(scale: Scale) -> Iterator[Need]:
     for run in _larger_models(scale, "CVRP").values():
         yield mvmoe.on_set_x(scale, run, "set_x")
+    nodes, sets = (0, mvmoe.MOST_OF_SOLOMON + 1), tuple(scale[mvmoe.MvmoeScale].solomon)
     for run in _larger_models(scale, "VRPTW").values():
-        yield mvmoe.on_solomon(scale, run)
+        yield scale.on_benchmark(run, "solomon", nodes, sets=sets, decodings=(mvmoe.X8,))
 
 
 @artifact("CVRPLIB's Set-X and Solomon's instances", needs=_table7_needs)

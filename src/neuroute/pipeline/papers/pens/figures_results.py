@@ -96,7 +96,16 @@ def figure1(study: Study) -> Drawing:
         axes.set_xlabel("Optimality gap (%)")
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
-    points = pd.DataFrame([row for bar in bars for row in _rows(bar, dataset.n)])
+    rows_of_bars: list[dict[str, Any]] = []
+    for bar in bars:
+        if bar.gap.measured is not None:
+            run = {"run": bar.run, "decoding": bar.decoding.name, "n": dataset.n}
+            gap_here = {"gap_pct": bar.gap.measured, "low_pct": bar.gap.low, "high_pct": bar.gap.high}
+            rows_of_bars.append({"side": MEASURED, "series": bar.label} | run | gap_here)
+        if bar.gap.published is not None:
+            in_print = {"n": LARGEST, "gap_pct": bar.gap.published}
+            rows_of_bars.append({"side": PUBLISHED, "series": bar.label} | in_print)
+    points = pd.DataFrame(rows_of_bars)
     alt = f"Bars of the optimality gap of {len(bars)} solvers at the largest size, measured here and as published."
     labels = pens.reference(study.scale, LARGEST)
     factors = [
@@ -165,16 +174,6 @@ def _set_limits(axes: mpl.axes.Axes, ends: Sequence[float]) -> None:
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6, steps=[1, 2, 5, 10]))
     if low < 0:
         axes.axvline(0, color=style.INK, linewidth=0.6)
-
-
-def _rows(bar: Bar, nodes: int) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    if bar.gap.measured is not None:
-        about = {"side": MEASURED, "series": bar.label, "run": bar.run, "decoding": bar.decoding.name, "n": nodes}
-        rows.append(about | {"gap_pct": bar.gap.measured, "low_pct": bar.gap.low, "high_pct": bar.gap.high})
-    if bar.gap.published is not None:
-        rows.append({"side": PUBLISHED, "series": bar.label, "n": LARGEST, "gap_pct": bar.gap.published})
-    return rows
 
 
 @artifact(
@@ -313,7 +312,11 @@ def figure3(study: Study) -> Drawing:
     swept = {name: [_swept(study, name, size) for size in pens.SIZES] for name in pens.RESCALED}
     figure = new_figure(height=5.0)
     panels = figure.subplots(len(swept), len(pens.SIZES), sharex="col", squeeze=False)
-    limits = {size: _limits([sweeps[i] for sweeps in swept.values()]) for i, size in enumerate(pens.SIZES)}
+    limits: dict[int, tuple[float, float]] = {}  # by size, with room for every factor, the paper's as well
+    for of_size in zip(*swept.values(), strict=True):
+        values = [v for each in of_size for v in (*each.factors, each.fit.best, each.printed) if v is not None]
+        margin = 0.07 * (max(values) - min(values))
+        limits[of_size[0].size] = min(values) - margin, max(values) + margin
     for row, (name, sweeps) in enumerate(swept.items()):
         for axes, each in zip(panels[row], sweeps, strict=True):
             _draw_sweep(axes, each)
@@ -365,14 +368,6 @@ def _swept(study: Study, name: str, size: int) -> Swept:
     paper = number(printed_numbers(study, 1, method=pens.NAMES[name], scaled="yes"), size, "scale_factor")
     printed_factor = paper if isinstance(paper, float) else None
     return Swept(name, size, dataset, factors, lengths, fit, printed_factor)
-
-
-def _limits(swept: Sequence[Swept]) -> tuple[float, float]:
-    """Room for every factor of a size, the paper's as well."""
-    values = [v for each in swept for v in (*each.factors, each.fit.best)]
-    values += [each.printed for each in swept if each.printed is not None]
-    margin = 0.07 * (max(values) - min(values))
-    return min(values) - margin, max(values) + margin
 
 
 def _draw_sweep(axes: mpl.axes.Axes, each: Swept) -> None:

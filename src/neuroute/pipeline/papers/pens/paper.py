@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -112,6 +112,12 @@ SMALL = {  # Figure 5: name -> (positions, initial embeddings)
     "small_a_gauss": ("alibi", "gaussian"),
     "small_r_zero": ("rope", "zero"),
     "small_r_gauss": ("rope", "gaussian"),
+}
+SMALL_NAMES = {
+    "small_a_zero": "PENS-A from zeros",
+    "small_a_gauss": "PENS-A from Gaussian embeddings",
+    "small_r_zero": "PENS-R from zeros",
+    "small_r_gauss": "PENS-R from Gaussian embeddings",
 }
 MAPPED = ("coordns", "pens_a", "pens_r")  # Figure 6
 DGL = "rivals/dgl"
@@ -257,18 +263,16 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *dec
         f"The paper's models learn here from {training.samples:,} labelled instances in {training.batches:,} batches; "
         "the paper does not say how many it had.",
     ]
-    if repeats > 1:
-        apart = f"; their gaps' standard deviation is {max(spreads_here):.3f} points at most" if spreads_here else ""
-        notes.append(
-            f"Gaps are means of the instances' gaps, over {repeats} solutions of each instance with different random "
-            f"{random}{apart}. Models without random {random} would give the same tour each time, so they "
-            "solve each instance once."
-        )
-    else:
-        notes.append(
-            "Gaps are means of the instances' gaps. Each instance is solved once here, five times in the paper."
-        )
-    return notes
+    if repeats == 1:
+        once = "Each instance is solved once here, five times in the paper."
+        return [*notes, f"Gaps are means of the instances' gaps. {once}"]
+    apart = f"; their gaps' standard deviation is {max(spreads_here):.3f} points at most" if spreads_here else ""
+    return [
+        *notes,
+        f"Gaps are means of the instances' gaps, over {repeats} solutions of each instance with different random "
+        f"{random}{apart}. Models without random {random} would give the same tour each time, so they solve each "
+        "instance once.",
+    ]
 
 
 def reference_notes(study: Study, largest: Dataset | None = None) -> list[str]:
@@ -299,13 +303,6 @@ def printed_gaps(study: Study, table: str, **where: object) -> dict[int, float]:
     return {int(n): float(value) for n, value in zip(rows.n, rows.value, strict=True)}
 
 
-def small_name(name: str) -> str:
-    """What a small model of Figure 5 is called: PENS-A from zeros."""
-    positions, initial = SMALL[name]
-    key = next(key for key, value in POSITIONS.items() if value == positions)
-    return f"{NAMES[key]} from {'zeros' if initial == 'zero' else 'Gaussian embeddings'}"
-
-
 def size_label(study: Study, size: int) -> str:
     """The nodes here that stand for the paper's size, with that size where it differs: 50 (500)."""
     here = study.scale[PensScale].sizes[size]
@@ -328,7 +325,7 @@ def spread_note(study: Study, names: Iterable[str], datasets: Iterable[Dataset],
     if not spreads:
         return []
     value, name, dataset = max(spreads, key=lambda each: each[0])
-    where = f"{NAMES.get(name) or small_name(name)}, TSP{dataset.n:,}"
+    where = f"{(NAMES | SMALL_NAMES)[name]}, TSP{dataset.n:,}"
     return [f"Between repeats the gap's standard deviation is at most {value:.2g} percentage points ({where})."]
 
 
@@ -382,18 +379,11 @@ def _run(
 ) -> Run:
     """The training of a model on the paper's TSP`size`, with what config.yaml changes of it."""
     n = scale[PensScale].sizes[size]
-    run = declare_run(
-        config,
-        KEY,
-        name,
-        training,
-        role=role,
-        network=Network(kind=PENS, arguments=shape.model_dump() | role | {"train_nodes": n}),
-        n=n,
-        data=lambda training: training_blocks(n, training.samples, scale.label_solver),
-        validation=validation(scale, size),
-        also_validation=(validation(scale, 100),) if size != 100 else (),  # Figure 5b
-    )
+    network = Network(kind=PENS, arguments=shape.model_dump() | role | {"train_nodes": n})
+    fields: dict[str, Any] = {"role": role, "network": network, "n": n, "validation": validation(scale, size)}
+    fields["also_validation"] = (validation(scale, 100),) if size != 100 else ()  # Figure 5b
+    fields["data"] = lambda training: training_blocks(n, training.samples, scale.label_solver)
+    run = declare_run(config, KEY, name, training, **fields)
     if getattr(run.training, "sub_paths", None) != "pairs":
         raise NeurouteError(f"{config.where}: runs.{run.id}.training.sub_paths: PENS is trained on `pairs` only")
     return run

@@ -28,6 +28,7 @@ from neuroute.specs.objects import (
     Split,
     Supervised,
     Test,
+    Training,
     beam_search,
 )
 
@@ -124,8 +125,7 @@ class ScalingScale(Spec):
         Field(description="width -> shape here: the paper's, and others that join the grid"),
     ]
     more_models: Annotated[
-        dict[Model, DeepNarrow],
-        Field(description="single models that join the grid: '18x192'"),
+        dict[Model, DeepNarrow], Field(description="single models that join the grid: '18x192'")
     ] = {}
     deep_narrow: Annotated[
         dict[Literal["6x128", "24x64", "96x32"], DeepNarrow],
@@ -498,9 +498,8 @@ def runs(config: Config, scale: Scale) -> list[Run]:
 
     learnt = s.lehd_cvrp
     arguments = learnt.model_dump(include=set(BaselineShape.model_fields)) | {"train_nodes": learnt.customers}
-    lehd_cvrp = _run(
-        config, scale, "lehd_cvrp", {"method": "LEHD"}, Network(kind=LEHD_CVRP, arguments=arguments), learnt.training
-    )
+    network = Network(kind=LEHD_CVRP, arguments=arguments)
+    lehd_cvrp = _run(config, scale, "lehd_cvrp", {"method": "LEHD"}, network, learnt.training)
 
     def labels(split: Split, count: int, solver: str) -> Labels:
         return Labels(dataset=Dataset(problem="cvrp", split=split, n=learnt.customers, count=count), solver=solver)
@@ -522,17 +521,12 @@ def _run(
     training: Supervised | SelfImprovement,
 ) -> Run:
     n = scale[ScalingScale].sizes[100]
-    return declare_run(
-        config,
-        KEY,
-        name,
-        training,
-        role=role,
-        network=network,
-        n=n,
-        data=lambda t: training_blocks(n, t.samples, scale.label_solver) if isinstance(t, Supervised) else (),
-        validation=validation(scale),
-    )
+
+    def data(t: Training) -> tuple[Labels, ...]:
+        return training_blocks(n, t.samples, scale.label_solver) if isinstance(t, Supervised) else ()
+
+    fields: dict[str, Any] = {"role": role, "network": network, "n": n, "validation": validation(scale)}
+    return declare_run(config, KEY, name, training, data=data, **fields)
 
 
 PAPER = Paper(

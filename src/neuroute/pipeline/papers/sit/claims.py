@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from neuroute.analysis.contrasts import Estimate, slope
@@ -74,17 +75,10 @@ def search_time_does_not_grow(evidence: Evidence) -> list[Finding]:
                 _put(here, float(nodes[0]), cell.measured)
             _put(in_print, columns[key], cell.published)
     sizes, printed = sorted(here), exponent(sorted(in_print), [in_print[n] for n in sorted(in_print)])
-    return [
-        Finding(
-            "exponent of n in the time of parallel re-construction",
-            slope(sizes, [here[n] for n in sizes]) if len(sizes) > 1 else None,
-            printed,
-            "exponent",
-            busy=evidence.busy("table1"),
-            lacks="three sizes or more",
-            of_trainings=False,
-        )
-    ]
+    estimate = slope(sizes, [here[n] for n in sizes]) if len(sizes) > 1 else None
+    quantity, busy = "exponent of n in the time of parallel re-construction", evidence.busy("table1")
+    finding = Finding(quantity, estimate, printed, "exponent", busy=busy, of_trainings=False)
+    return [replace(finding, lacks="three sizes or more")]
 
 
 def repeating_helps(evidence: Evidence) -> list[Finding]:

@@ -14,6 +14,7 @@ from neuroute.pipeline.plan.needs import Need, by_solvers
 from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.papers import borrow_runs
 from neuroute.pipeline.plan.shapes import BaselineShape, Nodes, Positive, names_each
+from neuroute.pipeline.plan.systems import DIFUSCO, ELG, GLOP, GROWN, HTSP, PARTED, REVISED, TREE_SEARCH
 from neuroute.pipeline.rendering.cells import ONE_SEED, references_by_problem
 from neuroute.pipeline.rendering.grid import Method
 from neuroute.pipeline.rendering.study import Study
@@ -21,7 +22,7 @@ from neuroute.pipeline.rendering.table import joined
 from neuroute.pipeline.rendering.table import short as short
 from neuroute.problems.longest import longest_sub_path
 from neuroute.specs.data import with_count
-from neuroute.specs.decodings import REVISED_LIBRARY, revise
+from neuroute.specs.decodings import REVISED_LIBRARY
 from neuroute.specs.objects import (
     Benchmark,
     BenchmarkEvaluation,
@@ -204,23 +205,16 @@ BASELINES = {  # those of `scaling` where it has them
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{KEY}/bq_cvrp", "SIGD": f"{KEY}/sigd_cvrp"},
 }
 POMO_RUNS: dict[Problem, str] = {"tsp": "icam/pomo_tsp", "cvrp": "icam/pomo_cvrp"}  # as its authors train it
-GLOP = "rivals/glop"
 # The paper's size -> GLOP-G's partition; in print it is out of memory above.  0: CVRPLIB's.
 GLOP_G = {1000: "rivals/glop_g", 5000: "rivals/glop_g_2k", 10_000: "rivals/glop_g_2k", 0: "rivals/glop_g_cvrplib"}
-ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 ELG_NODES = 5000  # the largest instances of the libraries that it solved in print
-HTSP = "rivals/htsp"
 INVIT: dict[Problem, str] = {"tsp": "rivals/invit_3v", "cvrp": "rivals/invit_cvrp"}
-DIFUSCO = "rivals/difusco"
 # Of `rivals`, where the scale has them.
 RIVALS: tuple[str, ...] = (*ELG.values(), DIFUSCO, GLOP, *dict.fromkeys(GLOP_G.values()), HTSP, *INVIT.values())
 DIFUSCO_SIZES = (1000, 10_000)  # in print
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
 GREEDY = Decoding()
 AUGMENTED = Decoding(starts="all", augment=True)
-SEARCHED = Decoding(method="edge_maps:tree_search")  # maps of edges
-REVISED, PARTED = revise(), Decoding(method="glop:partition", solver="lkh")
-GROWN = Decoding(method="htsp:grow")
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
 LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
 POMO = "neuroute.networks.pomo:Pomo"
@@ -422,7 +416,7 @@ def baselines(scale: Scale, problem: Problem) -> dict[str, Method]:
     return {
         "GLOP": Method(runs=GLOP, decoding=REVISED),
         "GLOP-G (LKH3)": Method(runs=partitions, decoding=PARTED),
-        "DIFUSCO": at(DIFUSCO, DIFUSCO_SIZES, SEARCHED),
+        "DIFUSCO": at(DIFUSCO, DIFUSCO_SIZES, TREE_SEARCH),
         "H-TSP": at(HTSP, (*SMALL_SIZES, *SIZES[:3]), GROWN),  # out of memory above, in print
         "POMO aug×8": at(POMO_RUNS[problem], (*SMALL_SIZES, *POMO_SIZES), AUGMENTED),
         "ELG aug×8": at(ELG[problem], POMO_SIZES, AUGMENTED),
@@ -617,18 +611,9 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
             dataset = Dataset(problem=problem, split="train", n=n, count=training.samples)
             return (Labels(dataset=dataset, solver=INITIAL[problem]),)
 
-        run = declare_run(
-            config,
-            KEY,
-            name,
-            training,
-            role=role,
-            network=network or _sit(scale, problem, n, **change),
-            n=n,
-            data=initial,
-            start=run_id(start) if start else None,
-            validation=validation(scale, problem, size),
-        )
+        fields: dict[str, Any] = {"role": role, "network": network or _sit(scale, problem, n, **change), "n": n}
+        fields |= {"start": run_id(start) if start else None, "validation": validation(scale, problem, size)}
+        run = declare_run(config, KEY, name, training, data=initial, **fields)
         try:
             longest_sub_path(getattr(run.training, "longest", None), n)
         except NeurouteError as error:
@@ -652,10 +637,8 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
     # The same with a round of warm-up before it.
     training = s.cvrp.training[1000]
     rounds = training.rounds + 1
-    validations = training.validations // training.rounds * rounds
-    alone = training.model_copy(
-        update={"rounds": rounds, "warm_up": True, "validations": validations, "epochs_before": 0}
-    )
+    change = {"rounds": rounds, "warm_up": True, "validations": training.validations // training.rounds * rounds}
+    alone = training.model_copy(update=change | {"epochs_before": 0})
     improved(SELF, "cvrp", 1000, alone, {"attention": "self"}, attention="self")
     out.append(_like(config, labelled, NO_SIT, _sit(scale, "cvrp", labelled.n), s.cvrp.no_sit))
     at = {"train_nodes": labelled.n}
@@ -682,17 +665,9 @@ def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:
 
 def _like(config: Config, like: Run, name: str, network: Network, training: Supervised | SelfImprovement) -> Run:
     """A training at the size of another run, validated as that is, on its labelled solutions if on any."""
-    return declare_run(
-        config,
-        KEY,
-        name,
-        training,
-        role={"size": 100},
-        network=network,
-        n=like.n,
-        data=lambda t: (with_count(like.data[0], t.samples),) if isinstance(t, Supervised) else (),
-        validation=like.validation,
-    )
+    fields: dict[str, Any] = {"role": {"size": 100}, "network": network, "n": like.n, "validation": like.validation}
+    fields["data"] = lambda t: (with_count(like.data[0], t.samples),) if isinstance(t, Supervised) else ()
+    return declare_run(config, KEY, name, training, **fields)
 
 
 PAPER = Paper(

@@ -11,6 +11,7 @@ from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.papers.sit.paper import ABLATED, PROBLEMS, run_id
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
+from neuroute.pipeline.plan.systems import ELG
 from neuroute.pipeline.rendering.benchmark import Nodes, Solved, measured_here, not_measured, records_of
 from neuroute.pipeline.rendering.cells import gap_cell, model_here, number, printed_numbers, solver_name, with_budget
 from neuroute.pipeline.rendering.grid import (
@@ -255,7 +256,7 @@ class _Benchmark:
             **{f"{name} greedy": Method(runs=run) for name, run in greedy.items()},
             **sit.ours(scale, self.problem, self.runs["Ours"]),
             "GLOP": Method(runs=self.runs.get("GLOP", {}), decoding=glop.decodings[0]),
-            "ELG aug×8": Method(runs=sit.ELG[self.problem], decoding=sit.AUGMENTED),
+            "ELG aug×8": Method(runs=ELG[self.problem], decoding=sit.AUGMENTED),
             **{
                 label: Method(runs=self.runs[name], decoding=sit.search_of(scale, name))
                 for label, name in sit.SEARCHES.items()
