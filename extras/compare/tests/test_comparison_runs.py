@@ -417,7 +417,7 @@ def test_what_builds_for_a_search_is_loaded_before_each_answer(monkeypatch: pyte
         sizes.append(instance.n)
         begin(process, function, instance, *more)
 
-    monkeypatch.setattr(Process, "begin", recorded)
+    monkeypatch.setattr(Process, "submit", recorded)
     search = next(m for m in parse("tsp", 0.3, lambda name: {}, ()) if m.seconds)
     thirty = members()[3].instance
     assert worker.load(Machine(), search, thirty) is True

@@ -66,7 +66,7 @@ def solve_by_network(
     name = name_of_search(net, seconds, start is not None) if decoding is None else decoding.name
     if decoding is not None and threads is None and is_busy():
         threads = 1
-    best.begin()
+    best.start_clock()
     try:
         if decoding is not None and start is None:
             with Threads(threads or torch.get_num_threads(), model.place):
@@ -174,13 +174,6 @@ def _note(own: Own, best: Best, several: Tensor, batch: Batch) -> None:
     own.cost, own.seconds = best.instance.cost(shortest), best.seconds
 
 
-def _builds(net: Any, stops: int, seconds: float) -> bool:
-    """Whether the network is quick enough to build a solution of its own where there is another."""
-    if net.multi_start or stops <= net.train_nodes:
-        return stops <= MOST_OWN
-    return stops <= MOST_OWN and 2.0 * parameters(net) * stops**2 <= OWN_FLOPS * seconds
-
-
 def _by_reconstruction(
     net: Any,
     search: Search[Any],
@@ -211,7 +204,10 @@ def _by_reconstruction(
         best = search.start_from_many(paths, batch, many, memory_gb)
         return environment.build_greedily(paths, batch, once, memory_gb, 0) if best is None else best
 
-    if not has_start and (best.stops is None or _builds(net, stops, seconds)):
+    # Where there is another solution, it builds one of its own only if it is quick enough.
+    is_usual = net.multi_start or stops <= net.train_nodes
+    is_quick = is_usual or 2.0 * parameters(net) * stops**2 <= OWN_FLOPS * seconds
+    if not has_start and (best.stops is None or (stops <= MOST_OWN and is_quick)):
         began = time.perf_counter()
         first = build(batch)
         most = min(IMAGES, batch_size_for(paths, stops, Decoding(), memory_gb))

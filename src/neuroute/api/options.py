@@ -2,7 +2,7 @@
 
 import math
 import re
-from typing import Any, Literal
+from typing import Any
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.yaml_files import validate
@@ -49,13 +49,15 @@ def choose_decoding(
         return Decoding(method="revise", start="insertion", revision=_parse_revision(revise))
     if not prc and (start, longest) != (None, None):
         raise NeurouteError("--start and --longest are for --prc; say how many iterations, as in --prc 100")
+    if starts not in (None, "all") and not (starts.isascii() and starts.isdigit() and int(starts)):
+        raise NeurouteError(f"--starts {starts}: a number from 1 on, or all, is expected")
     how: dict[str, Any] = {"method": "prc" if prc else "rrc" if rrc else "beam" if beam > 1 else "greedy"}
     how |= {
         "iterations": prc or rrc,
         "beam": beam,
         "start": start or "greedy",
         "longest": longest,
-        "starts": _parse_starts(starts),
+        "starts": 1 if starts is None else starts,
     }
     how |= {"rescale": rescale, "augment": augment, "images": images}
     return validate(Decoding, how, "ways to build solutions", see="`neuroute solve --help`")
@@ -79,16 +81,6 @@ def _parse_revision(text: str) -> Revision:
             "ten insertions, ,noflips to leave flips out"
         )
     return Revision(blocks=tuple(blocks), width=max(widths, default=1), flips="none" if flat else "blocks")
-
-
-def _parse_starts(starts: str | None) -> int | Literal["all"]:
-    if starts is None:
-        return 1
-    if starts == "all":
-        return "all"
-    if not (starts.isascii() and starts.isdigit() and int(starts)):
-        raise NeurouteError(f"--starts {starts}: a number from 1 on, or all, is expected")
-    return int(starts)
 
 
 def check_decoding(problem: str, stops: int, decoding: Decoding, where: str) -> None:

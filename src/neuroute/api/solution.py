@@ -124,10 +124,10 @@ class Solution:
         if self.basis is None:
             return note
         name, cost, own_cost = self.basis
-        besides = "" if own_cost is None else f"the network's own: {self.instance.format(own_cost)}"
+        of_network = "" if own_cost is None else f"the network's own: {self.instance.format(own_cost)}"
         if self.cost < cost:
-            return f", improved from {name} ({self.instance.format(cost)}{besides and '; '}{besides}){note}"
-        return f", by {name}, which the network did not shorten{besides and f' ({besides})'}{note}"
+            return f", improved from {name} ({self.instance.format(cost)}{of_network and '; '}{of_network}){note}"
+        return f", by {name}, which the network did not shorten{of_network and f' ({of_network})'}{note}"
 
     def check(self) -> None:
         """Check that it solves the instance.
@@ -221,7 +221,7 @@ class Best:
         self.trace: tuple[tuple[float, float], ...] = ()
         self._follow, self._began, self._told = follow, time.perf_counter(), float("-inf")
 
-    def begin(self) -> None:
+    def start_clock(self) -> None:
         """Start the clock of the search: what was done before was loading."""
         self.startup_s += self.seconds
         self._began = time.perf_counter()

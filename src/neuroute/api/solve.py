@@ -104,11 +104,11 @@ def solve_by_model(
     is_search = decoding is None and start is None and total > 0
     with limited.borrow() if is_search else nullcontext() as process:
         if process is not None:  # a construction is made while torch is loaded
-            process.begin(f"{within_time.__name__}:construct", instance, total / BUILD_SHARE, seed)
+            process.submit(f"{within_time.__name__}:construct", instance, total / BUILD_SHARE, seed)
 
         def built() -> Solution | None:
             with suppress(NeurouteError):
-                return None if process is None else cast(Solution, process.answer(None))
+                return None if process is None else cast(Solution, process.result(None))
             return None
 
         from neuroute.api.by_network import check_fit, solve_by_network

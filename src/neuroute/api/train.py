@@ -185,7 +185,11 @@ def prepare(
     if variants and how in ("labels", "self-improvement"):
         raise NeurouteError(f"how '{how}': networks of the 16 problems learn by reinforce, or by a class of your own")
     training = _training(how, n, batches, batch_size, settings, variants)
-    solver = solver or _installed(SOLVERS[kind.problem])
+    if solver is None:
+        usual = SOLVERS[kind.problem]
+        solver = usual if is_installed(usual) else stand_in(usual)
+        if solver is None:
+            raise NeurouteError(f"{usual} is not installed, nor a substitute for it; see `neuroute doctor`")
 
     def labels(split: str, first: int, count: int, variant: str | None = None) -> Labels:
         fields = {"problem": kind.problem, "variant": variant, "split": split, "n": n, "first": first, "count": count}
@@ -215,15 +219,13 @@ def prepare(
         logger.setLevel(logging.INFO)
     check_run(run)
     check_folder(folder)
-    start = _start_files(network.checkpoint) if isinstance(network, Model) else []
+    start: list[Path] = []
+    if isinstance(network, Model):  # with the moments beside it, where it lies in the folder of its training
+        stages = network.checkpoint.with_name(STAGES)
+        has_moments = network.checkpoint.name == CHECKPOINT and stages.exists()
+        start = [network.checkpoint, *([stages] if has_moments else [])]
     how_fast = Settings(checked.device, checked.threads, checked.memory_gb, checked.compile)
     return Trainer(run, folder / "python", [folder / "labels"], how_fast, followers, start)
-
-
-def _start_files(checkpoint: Path) -> list[Path]:
-    """A checkpoint, and the moments beside it where it lies in the folder of its training."""
-    stages = checkpoint.with_name(STAGES)
-    return [checkpoint, stages] if checkpoint.name == CHECKPOINT and stages.exists() else [checkpoint]
 
 
 def _network(
@@ -232,11 +234,24 @@ def _network(
     n: int,
     arguments: Mapping[str, Any] | None,
 ) -> tuple[Network, type[RoutingNetwork]]:
-    """Return a network's description, and its class.  Raises NeurouteError if other processes could not make it."""
+    """Return a network's description, and its class.
+
+    Raises NeurouteError for an unknown short name, and if other processes could not make it.
+    """
     if isinstance(network, Model):
         spec = Network.model_validate(network.about["network"])
         return spec, type(network.net)
-    dotted = _class_of(network, problem) if isinstance(network, str) else _dotted(network, "network")
+    if not isinstance(network, str):
+        dotted = _dotted(network, "network")
+    elif ":" in network:
+        dotted = network
+    elif network not in NETWORKS:
+        mend = did_you_mean(near(network, NETWORKS)) or ";"
+        raise NeurouteError(f"network '{network}'{mend} take one of {', '.join(NETWORKS)}, or a class as module:Class")
+    else:
+        classes = NETWORKS[network]
+        there = problem[0] if len(problem) == 1 and problem[0] in classes else next(iter(classes))
+        dotted = f"neuroute.networks.{classes[there]}"
     kind = network_class(dotted)
     values = dict(arguments or {})
     if "train_nodes" in signature(kind).parameters:
@@ -245,18 +260,6 @@ def _network(
         return Network(kind=dotted, arguments=values), kind
     except TypeError as error:  # no JSON
         raise NeurouteError(f"arguments of {dotted}: {error}; give numbers, texts, lists") from None
-
-
-def _class_of(name: str, problem: tuple[str, ...]) -> str:
-    """Return the dotted name of a class from this or its short one.  Raises NeurouteError for an unknown short name."""
-    if ":" in name:
-        return name
-    if name not in NETWORKS:
-        mend = did_you_mean(near(name, NETWORKS)) or ";"
-        raise NeurouteError(f"network '{name}'{mend} take one of {', '.join(NETWORKS)}, or a class as module:Class")
-    classes = NETWORKS[name]
-    there = problem[0] if len(problem) == 1 and problem[0] in classes else next(iter(classes))
-    return f"neuroute.networks.{classes[there]}"
 
 
 def _variants(names: tuple[str, ...], network: type[RoutingNetwork]) -> tuple[str, ...]:
@@ -316,10 +319,3 @@ def _dotted(definition: type, argument: str) -> str:
     if "<locals>" in definition.__qualname__:
         raise NeurouteError(f"{argument}: {definition.__name__} is defined inside a function; move it to the top level")
     return f"{definition.__module__}:{definition.__qualname__}"
-
-
-def _installed(solver: str) -> str:
-    name = solver if is_installed(solver) else stand_in(solver)
-    if name is None:
-        raise NeurouteError(f"{solver} is not installed, nor a substitute for it; see `neuroute doctor`")
-    return name

@@ -83,8 +83,14 @@ class Trainer:
         except (LookupError, SyntaxError, ValueError) as error:
             raise NeurouteError(f"{run.id}: {error}; define it in a module, at its top level") from None
         labels = labels_digest(self._manifest(job) for job in dict.fromkeys(labels.id for labels in run.labels))
-        parts = [run.canonical(), code, labels, *map(self._start_digest, self.start)]
-        key = _digest("|".join([*parts, *([] if self.settings.tf32 else ["no TF32"])]).encode())
+        parts = [run.canonical(), code, labels]
+        for path in self.start:
+            if not path.exists():
+                first = (run.start or "").partition("@")[0]
+                raise NeurouteError(f"{path}: missing; train it with `neuroute train {first}`")
+            parts.append(hashlib.sha256(path.read_bytes()).hexdigest())
+        parts += [] if self.settings.tf32 else ["no TF32"]
+        key = hashlib.sha256("|".join(parts).encode()).hexdigest()
         state = (self.states or self.work / "state") / run.id / key[:16]
         codes: dict[str, Any] = {"code": code, "network_code": network_code}
         with self._starting() as (start, moments):
@@ -115,12 +121,6 @@ class Trainer:
             checkpoint = folder / f"{stage}.safetensors" if stage else self.start[0]
             yield checkpoint, folder / f"{stage or LAST}.moments.safetensors"
 
-    def _start_digest(self, path: Path) -> str:
-        if path.exists():
-            return _digest(path.read_bytes())
-        first = (self.run.start or "").partition("@")[0]
-        raise NeurouteError(f"{path}: missing; train it with `neuroute train {first}`")
-
     def _manifest(self, job: str) -> Path:
         return self.work / "labels" / f"{job}.json"
 
@@ -132,7 +132,3 @@ def _differences(before: Any, now: Any, path: str = "") -> list[str]:
     if isinstance(before, dict) and isinstance(now, dict):
         return [line for key in now for line in _differences(before.get(key), now[key], f"{path}.{key}".strip("."))]
     return [] if before == now else [f"{path}: {before}"]
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

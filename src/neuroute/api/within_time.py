@@ -77,12 +77,12 @@ def _search(
     """Yield what a solver finds, as soon as it tells, and begin the clock when it is ready."""
     file, seen, is_tour = process.folder / lkh.BEST, 0.0, instance.problem == "tsp"
     file.unlink(missing_ok=True)
-    process.begin(f"{classical.__name__}:solve_with", name, instance, seconds, seed)
+    process.submit(f"{classical.__name__}:solve_with", name, instance, seconds, seed)
     is_ready = False
-    for message in process.listen(LOOK_S):
+    for message in process.messages(LOOK_S):
         kind, value = message or ("", cast(Any, None))
         if kind == "ready":
-            best.begin()
+            best.start_clock()
             is_ready = True
         elif kind == "found" and is_ready:  # no more of what warms up
             yield np.array([0, *value[0]]) if is_tour else from_routes(value)

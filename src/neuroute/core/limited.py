@@ -67,11 +67,11 @@ class Process:
         self.end()
 
     def call(self, function: str, seconds: float | None, *arguments: Any) -> Any:
-        """Return what `function` ("package.module:name") returns of these arguments: `begin`, then `answer`."""
-        self.begin(function, *arguments)
-        return self.answer(seconds)
+        """Return what `function` ("package.module:name") returns of these arguments: `submit`, then `result`."""
+        self.submit(function, *arguments)
+        return self.result(seconds)
 
-    def begin(self, function: str, *arguments: Any) -> None:
+    def submit(self, function: str, *arguments: Any) -> None:
         """Have a function called, whose answer can be asked for, once."""
         if self._function is not None:
             self._kill()  # its answer would be taken for that to this call
@@ -98,23 +98,23 @@ class Process:
             raise
         self._function = function
 
-    def answer(self, seconds: float | None) -> Any:
+    def result(self, seconds: float | None) -> Any:
         """Return what the function that was begun returns.
 
         Raises TimeoutError if it says nothing for so many seconds, CrashedError if the process dies (out of memory,
         say), and NeurouteError if the function raises one; the process is killed at Ctrl-C, too.
         """
-        for message in self.listen(seconds):
+        for message in self.messages(seconds):
             if message is None:
                 raise TimeoutError
             kind, value = message
         assert kind == ANSWER
         return value
 
-    def listen(self, seconds: float | None) -> Iterator[tuple[str, Any] | None]:
+    def messages(self, seconds: float | None) -> Iterator[tuple[str, Any] | None]:
         """Yield what the function that was begun says, its answer last; None where it says nothing for some seconds.
 
-        Raises as `answer` does.  Where the caller leaves before the answer, the process is killed.
+        Raises as `result` does.  Where the caller leaves before the answer, the process is killed.
         """
         try:
             while self._function is not None:

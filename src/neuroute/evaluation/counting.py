@@ -29,19 +29,14 @@ STEP = 48  # where amounts are in steps, of as many nodes as divide this
 aten = torch.ops.aten
 
 
-def _one_per_entry(x: Tensor, *args: Any, **kwargs: Any) -> int:
-    return x.numel()
-
-
-def _product(added_to: Tensor, a: Tensor, b: Tensor, *args: Any, **kwargs: Any) -> int:
-    return 2 * a.numel() * b.shape[-1]
-
-
 # Besides the products that torch counts: those that are added in place, and one FLOP for each entry of a softmax, and
 # for each output of these functions.
 SOFTMAX = (aten._softmax, aten._safe_softmax)
 OUTPUTS = (*SOFTMAX, aten.relu, aten.relu_, aten.silu, aten.gelu, aten.tanh, aten.tanh_)
-COUNTED: dict[Any, Callable[..., int]] = {aten.addmm_: _product} | dict.fromkeys(OUTPUTS, _one_per_entry)
+COUNTED: dict[Any, Callable[..., int]] = {
+    aten.addmm_: lambda added_to, a, b, *args, **kwargs: 2 * a.numel() * b.shape[-1],
+    **dict.fromkeys(OUTPUTS, lambda x, *args, **kwargs: x.numel()),
+}
 
 
 def measure(network: Network) -> Counts:

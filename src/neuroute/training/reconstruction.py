@@ -6,7 +6,6 @@ from sub-paths of them.  Here is what problems share, and the TSP; the CVRP's pa
 
 import logging
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,7 +124,8 @@ class ReconstructedSet:
         """Some of the solutions after all iterations, and their mean length before."""
         t, path = self.training, self._files / f"{number}-{rows.start}-{rows.stop}.npz"
         if path.exists():
-            now, finished, before = _load(path)
+            file = read_arrays(path, "delete it to re-construct them anew", "solutions", "done", "before")
+            now, finished, before = file["solutions"], int(file["done"]), float(file["before"])
         else:
             now, finished = self._initial(number, rows), 0
             before = self._mean_length(rows, now)
@@ -189,12 +189,6 @@ class ReconstructedSet:
 
     def _mean_length(self, rows: slice, solutions: np.ndarray) -> float:
         return float(np.mean(self.spec.lengths(self.instances(rows), solutions)))
-
-
-def _load(path: Path) -> tuple[np.ndarray, int, float]:
-    """(solutions, iterations that they have behind them, mean length before them)."""
-    file = read_arrays(path, "delete it to re-construct them anew", "solutions", "done", "before")
-    return file["solutions"], int(file["done"]), float(file["before"])
 
 
 class Rounds(SupervisedBatches):

@@ -153,8 +153,11 @@ def train(
     """
     check_made(run.labels, label_dirs)
     place = devices.claim(settings.device, settings.jobs_per_gpu, settings.tf32)
+    # Threads of this process are to be tried, unless several processes share the cores.
+    threads = devices.threads_here(settings.threads or torch.get_num_threads())
+    is_fixed = bool(settings.threads) or threads != torch.get_num_threads()
     with (
-        Threads(_threads(settings), place) as pace,
+        Threads(threads if is_fixed else None, place) as pace,
         join(place) as world,
         exclusive(out / ".lock", f"training of {run.id}") if world.leads else nullcontext(),
     ):
@@ -230,12 +233,6 @@ def _faster(
         log.info("%s: precision auto: %s, as bf16 is %.2f times as fast as fp32", run.id, precision, ratio)
     world.barrier()
     return precision
-
-
-def _threads(settings: Settings) -> int | None:
-    """Return the threads of this process; None: to be tried, unless several processes share the cores."""
-    here = devices.threads_here(settings.threads or torch.get_num_threads())
-    return here if settings.threads or here != torch.get_num_threads() else None
 
 
 def _model(run: Run, net: RoutingNetwork, world: World, place: torch.device, compiles: bool) -> nn.Module:
