@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -26,7 +26,7 @@ from neuroute.specs.decodings import Decoding
 from neuroute.specs.evaluations import Benchmark
 
 Says = Literal["supports", "in part", "contradicts", "nothing to compute from"]
-SAYS: tuple[Says, ...] = ("supports", "in part", "contradicts", "nothing to compute from")
+SAYS: tuple[Says, ...] = get_args(Says)
 Weight = Literal["headline", "result", "detail"]
 # tendency: the mean log ratio over all cells that are named.
 # superlative: each of several sides on its mean over the cells, and all have to hold (intersection-union).

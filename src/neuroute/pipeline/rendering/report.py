@@ -11,7 +11,7 @@ import math
 import os
 import re
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -213,8 +213,9 @@ class Coverage(NamedTuple):
 def coverage_lines(tables: Mapping[str, Coverage]) -> list[tuple[str, ...]]:
     """A line for each table that has cells (name -> its cells), and one for all."""
     filled = {name: coverage for name, coverage in tables.items() if any(coverage)}
-    total = Coverage(*(sum(counts) for counts in zip(*filled.values(), strict=True))) if filled else None
-    return [coverage.cells(name) for name, coverage in filled.items()] + ([total.cells("all")] if total else [])
+    if filled:
+        filled["all"] = Coverage(*map(sum, zip(*filled.values(), strict=True)))
+    return [coverage.cells(name) for name, coverage in filled.items()]
 
 
 def _is_number(text: str | None) -> bool:
@@ -356,14 +357,17 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
 
 def describe(measured_on: Mapping[str, Any]) -> list[str]:
     """Short phrases on what an artifact was measured on."""
-    phrases = []
-    tests = measured_on.get("tests", [])
-    for test in (t for t in tests if not _of_benchmark(t)):
-        problem = str(test["test"]).split("_")[0].upper()
-        set_of = f"{problem}{test['n']} {test['distribution']} × {test['n_instances']:,}"
+    phrases, libraries = list[str](), defaultdict[str, list[int]](list)
+    for test in measured_on.get("tests", []):
+        name, distribution = str(test["test"]), str(test["distribution"])
+        if name.startswith(
+            f"{distribution}_"
+        ):  # an instance of a public benchmark (tsplib_eil51), as there may be many
+            libraries[distribution].append(test["n"])
+            continue
+        set_of = f"{name.split('_')[0].upper()}{test['n']} {distribution} × {test['n_instances']:,}"
         phrases.append(set_of if test["reference"] == "none" else f"{set_of} (against {test['reference']})")
-    for name in dict.fromkeys(str(t["distribution"]) for t in tests if _of_benchmark(t)):
-        nodes = [t["n"] for t in tests if t["distribution"] == name]
+    for name, nodes in libraries.items():
         size = f"{min(nodes)} to {max(nodes):,} nodes"
         phrases.append(f"{name.upper()} × {len(nodes)}, {size} (against the best costs published)")
     if measured_on.get("models"):
@@ -380,11 +384,6 @@ def describe(measured_on: Mapping[str, Any]) -> list[str]:
     if measured_on.get("torch"):
         phrases.append(f"torch {', '.join(measured_on['torch'])}")
     return phrases or ["Follows from the configuration; nothing is measured"]
-
-
-def _of_benchmark(test: Mapping[str, Any]) -> bool:
-    """One instance of a public benchmark (tsplib_eil51), of which there may be many."""
-    return str(test["test"]).startswith(f"{test['distribution']}_")
 
 
 def _number(name: str) -> str:

@@ -270,9 +270,8 @@ class Table:
             at = f'<span class="at">{e(c.at)}</span>' if c.at else ""
             headings.append(f'<th scope="col">{e(c.own_label)}{unit}{at}</th>')
         thead = f"<tr>{''.join(headings)}</tr>"
-        columns_measured = [
-            any(row.cells[i].measured is not None for row in self.rows) for i in range(len(self.columns))
-        ]
+        by_column = [[row.cells[i] for row in self.rows] for i in range(len(self.columns))]
+        columns_measured = [any(cell.measured is not None for cell in cells) for cells in by_column]
         body = []
         for row in self.rows:
             labels = "".join(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from neuroute.analysis.contrasts import Estimate, equivalence_power, holm
 from neuroute.analysis.intervals import LEVEL
@@ -16,9 +16,7 @@ from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.rendering.comparisons import Evidence, Finding, Unit, cells_of, findings
 
 Verdict = Literal["supported", "contradicted", "inconclusive", "regime not sensitive", "not measured", "not judged"]
-VERDICTS: tuple[Verdict, ...] = (
-    "supported", "contradicted", "inconclusive", "regime not sensitive", "not measured",
-)  # fmt: skip
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
 RULE = (
     "Each claim is one number, its form fixed before measuring: the relative difference of two gaps over the named "
     "cells. Supported: the 95 % interval lies on the claim's side; contradicted: on the other; else inconclusive. "
@@ -138,7 +136,7 @@ class Judged:
         margin = 0.0 if self.claim.margin is None else -math.log(1 - self.claim.margin)
         values = [negative(each).p_above(margin) for each in there]
         if margin and not self.claim.no_worse:
-            values = [min(2 * value, 2 * each.p_above(margin)) for value, each in zip(values, there, strict=True)]
+            values = [2 * min(value, each.p_above(margin)) for value, each in zip(values, there, strict=True)]
         if self.claim.form == "universal":
             values += [negative(cell).p_above() for finding in self.measured for cell in finding.cells]
         return min(1.0, len(values) * min(values)) if values else 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -110,9 +110,6 @@ def figure2(study: Study) -> Drawing:
                 every.append(models.curve(study, side, panel, label, sides[side], there, **look, **shades))
         return every
 
-    def all_models(side: str) -> list[Curve]:
-        return of_line(side, "a", "all", models.shapes)
-
     def wider(side: str) -> list[Curve]:
         lines = {on[0].depth: on for on in models.lines("width")}
         return [c for d, on in lines.items() for c in of_line(side, "b", f"D={d}", on, colour=models.looks.depth[d])]
@@ -121,7 +118,11 @@ def figure2(study: Study) -> Drawing:
         lines = {on[0].width: on for on in models.lines("depth")}
         return [c for w, on in lines.items() for c in of_line(side, "c", f"W={w}", on, colour=models.looks.width[w])]
 
-    panels = {"(a) All models": all_models, "(b) Wider, at fixed depth": wider, "(c) Deeper, at fixed width": deeper}
+    panels: dict[str, Callable[[str], list[Curve]]] = {
+        "(a) All models": partial(of_line, panel="a", name="all", line=models.shapes),
+        "(b) Wider, at fixed depth": wider,
+        "(c) Deeper, at fixed width": deeper,
+    }
     every = curves.draw_panels(figure.subplots(3, 2), panels, "linear", MILLIONS, partial(curves.side_title, study))
     texts = notes(
         study,
