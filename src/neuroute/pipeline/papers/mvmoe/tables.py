@@ -309,9 +309,8 @@ def rows_and_notes(study: Study, library: Library, solvers: Sequence[Solver]) ->
     if lacking := sum(name not in solved for name in names):
         notes.append(f"{library.title}: {lacking} of the {len(names)} printed instances were not measured here.")
     if others:
-        notes.append(
-            f"{library.title}: {len(others)} of the instances here are not in the paper's table; they come last."
-        )
+        text = "of the instances here are not in the paper's table; they come last."
+        notes.append(f"{library.title}: {len(others)} {text}")
     if 0 < len(common) < len(names):
         parts = []
         for solver, printed_rows in zip(solvers, of_each, strict=True):
@@ -350,28 +349,23 @@ def table6(study: Study) -> Table:
     for variant in mvmoe.VARIANTS:
         cells, dataset = [], mvmoe.constructed(scale, variant)
         for method, run in runs.items():
-            rows_printed = published[(published.problem == variant) & (published.method == method)]
+            in_print = select(published, problem=variant, method=method)
             seconds = study.value("time_s", run, dataset, mvmoe.MULTI)
-            cells.append(Cell(seconds, number(rows_printed, mvmoe.CONSTRUCTED, "time_s")))
+            cells.append(Cell(seconds, number(in_print, mvmoe.CONSTRUCTED, "time_s")))
         rows.append(Row((variant,), tuple(cells)))
     dataset = mvmoe.constructed(scale, mvmoe.VARIANTS[0])
     counts = [study.value("parameters", run, dataset, mvmoe.MULTI) for run in runs.values()]
     sizes = [None if count is None else f"{count:,.0f}" for count in counts]
     rows.append(Row((PARAMETERS,), tuple(map(Cell, sizes, (IN_PRINT.get(method) for method in runs)))))
-    at = of_each(scale[mvmoe.MvmoeScale].construction_size, scale[mvmoe.MvmoeScale].construction_count)
-    heads = f"n={scale[mvmoe.MvmoeScale].construction_size}", at, f"n={mvmoe.CONSTRUCTED}"
+    m = scale[mvmoe.MvmoeScale]
+    at = of_each(m.construction_size, m.construction_count)
+    heads = f"n={m.construction_size}", at, f"n={mvmoe.CONSTRUCTED}"
     columns = [Column(f"time_{mvmoe.MULTI_TASK[method]}_s", method, "", duration, *heads) for method in runs]
     both = [(row.cells[1].measured, row.cells[2].measured) for row in rows]
     times = [(base, light) for base, light in both if isinstance(base, float) and isinstance(light, float)]
     slower = sum(light > base for base, light in times)
-    return draw_table(
-        study,
-        ("Problem",),
-        columns,
-        rows,
-        models=models_note(study, runs),
-        slower=f"Here MVMoE/4E-L is slower than MVMoE/4E on {slower} of {len(times)} problems." if times else "",
-    )
+    text = f"Here MVMoE/4E-L is slower than MVMoE/4E on {slower} of {len(times)} problems." if times else ""
+    return draw_table(study, ("Problem",), columns, rows, models=models_note(study, runs), slower=text)
 
 
 def _larger_models(scale: Scale, problem: str) -> dict[str, str]:
@@ -444,10 +438,8 @@ def _columns(labels: Sequence[str]) -> tuple[Column, ...]:
     for label in labels:
         key = "".join(c if c.isalnum() else "_" for c in label.partition(",")[0].lower())
         at = "the instance of the row"
-        out += [
-            Column(f"obj_{key}", "Obj.", "", _length, label, at),
-            Column(f"gap_{key}_pct", "Gap", "%", group=label, at=at),
-        ]
+        out.append(Column(f"obj_{key}", "Obj.", "", _length, label, at))
+        out.append(Column(f"gap_{key}_pct", "Gap", "%", group=label, at=at))
     return tuple(out)
 
 
@@ -486,22 +478,18 @@ def _comparison(study: Study, variants: Sequence[str]) -> Table:
     notes, published = [], printed_numbers(study, study.artifact.name)
     for size in SIZES:
         here, print_ = dict[str, str](), dict[str, str]()
-        for method in learned(study.scale, variants[0]).values():
+        for key, method in learned(scale, variants[0]).items():
             name = str(method.label)
-            lines = published[(published.method == name) & (published.n == size) & (published.metric == "gap_pct")]
-            print_[name] = f"{lines.value.mean():.3f}"
-            gaps = []
-            for variant in variants:
-                method = learned(study.scale, variant)[f"{name} aug×8"]
-                dataset = mvmoe.reference(study.scale, variant, size).dataset
-                gaps.append(study.value(MEAN_OF_GAPS, str(method.run(size)), dataset, method.decoding))
+            in_print = select(published, method=name, n=size, metric="gap_pct")
+            print_[name] = f"{in_print.value.mean():.3f}"
+            of_variants = [(learned(scale, v)[key], mvmoe.reference(scale, v, size).dataset) for v in variants]
+            gaps = [study.value(MEAN_OF_GAPS, str(m.run(size)), dataset, m.decoding) for m, dataset in of_variants]
             numbers = [gap for gap in gaps if gap is not None]
             if len(numbers) == len(gaps):
                 here[name] = f"{sum(numbers) / len(numbers):.3f}"
-        words = f"at n={study.scale[mvmoe.MvmoeScale].sizes[size]} {listed(here)}; " if here else ""
-        notes.append(
-            f"Mean gaps in % over the {len(variants)} problems: {words}in print, at n={size}, {listed(print_)}."
-        )
+        words = f"at n={scale[mvmoe.MvmoeScale].sizes[size]} {listed(here)}; " if here else ""
+        means = f"{words}in print, at n={size}, {listed(print_)}"
+        notes.append(f"Mean gaps in % over the {len(variants)} problems: {means}.")
     every = (
         labels.solver
         for variant in variants
@@ -607,14 +595,9 @@ def table3(study: Study) -> Table:
     columns = [Column(f"has_{c.lower()}", c, format=str, group="Constraints") for c in CONSTRAINTS]
     columns.append(Column("trained", "In training", format=str))
     columns += [Column(f"customers_{size}", f"for n={size}", format=WHOLE, group="Customers here") for size in SIZES]
-    return draw_table(
-        study,
-        ("Problem",),
-        columns,
-        rows,
-        "As applied here, with the paper's entry in parentheses.",
-        letters=", ".join(f"{letter}: {meaning}" for letter, meaning in CONSTRAINTS.items()),
-    )
+    letters = ", ".join(f"{letter}: {meaning}" for letter, meaning in CONSTRAINTS.items())
+    legend = "As applied here, with the paper's entry in parentheses."
+    return draw_table(study, ("Problem",), columns, rows, legend, letters=letters)
 
 
 def _word(holds: bool) -> str:
