@@ -1,4 +1,4 @@
-"""Published test sets for the plan: any file that `data` reads, and the solutions beside MVMoE's pickles.
+"""Published test sets for the plan: any file that `api.files` reads, and the solutions beside MVMoE's pickles.
 
 Solutions lie beside instances, a file for each solver (`hgs_cvrp50_uniform.pkl`): (cost, customers), 0 between routes.
 """

@@ -2,7 +2,7 @@
 
 A cache is a folder with one array per shard (`Labels.shard_file`): the solutions of the shard's first instances.  TSP
 tours go from node 0 on, its smaller neighbour second; for CVRP see `problem_specs`.  A `.json` file of the same stem,
-which may be missing, says how they were made (`shard_files.Facts`).
+which may be missing, says how they were made (`store.Facts`).
 """
 
 import hashlib

@@ -139,7 +139,7 @@ class RoutePrefixes(Prefixes):
     def __init__(
         self, decide: Callable[..., Tensor], nodes: Tensor, demand: Tensor, capacity: Tensor, tokens: int = ANY
     ) -> None:
-        """nodes (batch, V + 1, E), demand (batch, V + 1), capacity (batch,); decide: as `cvrp_paths.Decide`."""
+        """nodes (batch, V + 1, E), demand (batch, V + 1), capacity (batch,); decide: as `cvrp.Decide`."""
         super().__init__(decide, nodes, tokens)
         self._demand, self._capacity = torch.cat([demand, demand[:, :1]], dim=1), capacity[:, None]
         self._left = self._capacity  # (batch, live): what is in the vehicle

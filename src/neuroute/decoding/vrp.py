@@ -2,7 +2,7 @@
 
 One step serves all of them, as the published environments of MVMoE do (Zhou et al., 2024): a constraint masks the
 customers that would break it, and constraints add up.  Loads are whole numbers; times and lengths are kept in double
-precision, so that what may be driven here may be driven by `problems.vrp_checker.valid`, whatever the network says.
+precision, so that what may be driven here may be driven by `problems.vrp.valid`, whatever the network says.
 """
 
 from collections.abc import Iterator

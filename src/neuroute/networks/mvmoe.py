@@ -135,8 +135,9 @@ class MvMoe(ClippedNetwork):
     `experts` m in each mixture, of which a token sees `top` k; with 0 of them it is POMO-MTL, and with `inputs` a
     variant's name besides, POMO for this variant alone.  `positions` of mixtures: "raw" (both embeddings), "enc" (the
     FFNs of all layers), "enc0", "enc1", ... (that of one layer), "dec" (the projection after the decoder's attention).
-    `method` and `level` of their gates, see `gates`; `decoder_method` where the decoder has another (Figure 6 d).
-    `hierarchy`: "step" for the light decoder of MVMoE/4E-L, see `hierarchical_gate`.
+    `method` and `level` of their gates: see `routing.Gate`; `decoder_method`: where the decoder has another (Figure
+    6 d).
+    `hierarchy`: "step" for the light decoder of MVMoE/4E-L, see `mixture.Hierarchical`.
 
     1,254,656 parameters as published for POMO-MTL, 3,682,176 with m = 4 (MVMoE/4E), 3,698,944 of MVMoE/4E-L.
 
@@ -145,8 +146,8 @@ class MvMoe(ClippedNetwork):
     (0.01, Equation 3; 1e-3 in the code).  As in the published code, and as in `Pomo`: products with the encoded nodes
     over sqrt(W), not sqrt(d_k); a projection of its own for the depot; a floor of the gate's noise.
 
-    Raises ValueError for positions that are not there and what `gates.Gate` does not take, NeurouteError for inputs of
-    no variant.
+    Raises ValueError for positions that are not there and what `routing.Gate` does not take, NeurouteError for inputs
+    of no variant.
     """
 
     problem: ClassVar[str] = "vrp"

@@ -5,7 +5,7 @@ As published: parallel cheapest insertion, then guided local search; as many veh
 A number of solutions ends it at the same place everywhere; a time does not.
 
 The published search lets a vehicle carry any load when it leaves the depot ("free start"), which the networks may not
-(see `problems.vrp_checker`).  Under the rule "network" a vehicle starts full, or is one of those that start empty and
+(see `problems.vrp`).  Under the rule "network" a vehicle starts full, or is one of those that start empty and
 only pick up.
 """
 

@@ -49,7 +49,7 @@ class Dataset(Spec):
     count: int = Field(ge=0)
     first: int = Field(default=0, ge=0)
     capacity: int | None = Field(default=None, ge=9)  # demands are up to 9; None: the rule for n customers
-    # VRP: one of `vrp_variants.SWITCHES`.  Left out of the text of other problems, which is as old as they are.
+    # VRP: one of `problems.vrp.SWITCHES`.  Left out of the text of other problems, which is as old as they are.
     variant: str | None = Field(default=None, exclude_if=lambda variant: variant is None)
 
     # A published test set: its instances, as `neuroute label` keeps them.  None: those of the stream.

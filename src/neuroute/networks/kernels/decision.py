@@ -1,7 +1,7 @@
 """Greedy decisions of networks of many starts on a CPU, without gradients: `decision.c`; see `library`.
 
 A glimpse is an attention of each tour's query to the nodes; products of what it sees with targets, one a node, say
-which node fits best (`blocks.pointer`).  Both halves are one call, or two where a layer stands between them.
+which node fits best (`blocks.attention`).  Both halves are one call, or two where a layer stands between them.
 """
 
 import math
@@ -37,7 +37,7 @@ class Decisions:
         experts, nodes).
 
         A query is the row of_current (batch, nodes, width) of where a tour is, and that of of_context (the same) of
-        where it began, or its numbers times of_context (count, width).  limit: see `pointer.best_of`.
+        where it began, or its numbers times of_context (count, width).  limit: see `attention.best_of`.
         """
         batch, heads, nodes, channels = keys.shape
         beyond, deep = -nodes % lanes(), -channels % lanes()
@@ -124,7 +124,7 @@ class AttentionFreeDecisions(Decisions):
         slopes: tuple[float, float],
         limit: float,
     ) -> None:
-        """pairs (batch, nodes, 2 width) of `aafm.weigh`, distances (batch, nodes, nodes), the others as of `Decisions`.
+        """pairs (batch, nodes, 2 width) of `layers.weigh`, distances (batch, nodes, nodes); the others: `Decisions`.
 
         slopes: what distances are multiplied with where they are added to scores, and to how well nodes fit.
         """

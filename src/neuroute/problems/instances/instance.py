@@ -230,7 +230,7 @@ class Instance:
             solution: a tour, (n,) node numbers from 0; with vehicles a list of routes of customers, numbered from 1,
                 or customers and flags (2, n) as `Solution.stops` has them.
             rule: `network`, what networks build: no later than their environment lets them be, and with its rule of
-                backhauls (`problems.vrp_checker`); solvers' may begin with any load, and be a little late.
+                backhauls (`problems.vrp`); solvers' may begin with any load, and be a little late.
 
         Raises:
             NeurouteError: with the first node or route that is at fault.
