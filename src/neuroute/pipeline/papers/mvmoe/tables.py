@@ -595,9 +595,9 @@ def table3(study: Study) -> Table:
     columns = [Column(f"has_{c.lower()}", c, format=str, group="Constraints") for c in CONSTRAINTS]
     columns.append(Column("trained", "In training", format=str))
     columns += [Column(f"customers_{size}", f"for n={size}", format=WHOLE, group="Customers here") for size in SIZES]
-    letters = ", ".join(f"{letter}: {meaning}" for letter, meaning in CONSTRAINTS.items())
+    meanings = ", ".join(f"{letter}: {meaning}" for letter, meaning in CONSTRAINTS.items())
     legend = "As applied here, with the paper's entry in parentheses."
-    return draw_table(study, ("Problem",), columns, rows, legend, letters=letters)
+    return draw_table(study, ("Problem",), columns, rows, legend, letters=meanings)
 
 
 def _word(holds: bool) -> str:
