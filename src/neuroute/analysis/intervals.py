@@ -45,18 +45,18 @@ class Interval:
     failed: int  # resamples without a fit
 
 
-def resampled_gaps(lengths: ArrayLike, references: ArrayLike, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+def resampled_gaps(lengths: ArrayLike, references: ArrayLike) -> Array:
     """Gaps (%) of bootstrap resamples of the test instances, paired: a resample draws the same ones for all models.
 
     lengths (models, count), references (count,) -> (resamples, models)
     """
     lengths, references = np.atleast_2d(np.asarray(lengths, float)), np.asarray(references, float)
     count = len(references)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     both = np.vstack([references, lengths]).T
-    sums = np.empty((resamples, both.shape[1]))
-    for first in range(0, resamples, 100):
-        rows = min(100, resamples - first)
+    sums = np.empty((RESAMPLES, both.shape[1]))
+    for first in range(0, RESAMPLES, 100):
+        rows = min(100, RESAMPLES - first)
         draws = generator.integers(count, size=(rows, count)) + count * np.arange(rows)[:, None]
         weights = np.bincount(draws.ravel(), minlength=rows * count).reshape(rows, count)
         sums[first : first + rows] = weights.astype(float) @ both

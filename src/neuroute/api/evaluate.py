@@ -73,18 +73,13 @@ def find_instances(
         return read_instances(Path(testsets_dir) / f"{data}.npz")
     planned = [labels for job, labels in label_jobs.items() if data in (job, labels.dataset.id)]
     if planned:  # by several solvers perhaps, of which one that bounds others is the better yardstick
-        return labelled(next((labels for labels in planned if labels.solver in REFERENCES), planned[0]), label_dirs)
+        labels = next((labels for labels in planned if labels.solver in REFERENCES), planned[0])
+        kind, dataset = spec_of(labels), labels.dataset
+        instances, solutions = kind.instances(dataset), load_tours(labels, label_dirs).astype(np.int64)
+        whole = Instances.of_batch(dataset.id, instances, dataset.problem)
+        return whole.with_solutions(solutions, kind.lengths(instances, solutions).tolist())
     place = f"{testsets_dir}/{data}.npz" if testsets_dir else "a test set (`testsets_dir` in config.yaml is not set)"
     raise NeurouteError(f"{argument} {data}: no such file, nor {place}, nor a labelled data set of the plan")
-
-
-def labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
-    """Return a labelled data set of the plan."""
-    kind, dataset = spec_of(labels), labels.dataset
-    instances = kind.instances(dataset)
-    solutions = load_tours(labels, label_dirs).astype(np.int64)
-    whole = Instances.of_batch(dataset.id, instances, dataset.problem)
-    return whole.with_solutions(solutions, kind.lengths(instances, solutions).tolist())
 
 
 @dataclass(frozen=True)

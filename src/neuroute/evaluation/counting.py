@@ -62,8 +62,11 @@ def _measure(network: Network) -> Counts:
             with torch.random.fork_rng(devices=[]):
                 with torch.device(place):
                     net = build(network).eval()
-                amounts = _amounts(_counter(net, place), LAST[place])
-            return Counts(parameters(net), *amounts)
+                count = _counter(net, place)
+                first = _smallest(count)
+                pieces = (_pieces(lambda size: count(size)[part], first, LAST[place]) for part in (0, 1))  # noqa: B023
+                encoder, decision = map(Amount, pieces)
+            return Counts(parameters(net), encoder, decision)
         except NeurouteError:
             raise
         except Exception as error:  # whatever a network does to shapes that it was not made for
@@ -90,13 +93,6 @@ def _counter(net: RoutingNetwork, place: str) -> Callable[[int], tuple[int, int]
             return count_at(net, size)
 
     return count
-
-
-def _amounts(at: Callable[[int], tuple[int, int]], last: int) -> tuple[Amount, Amount]:
-    """FLOPs of an encoder and of a decision, by size."""
-    first = _smallest(at)
-    encoder, decision = (Amount(_pieces(lambda size: at(size)[part], first, last)) for part in (0, 1))  # noqa: B023
-    return encoder, decision
 
 
 def _smallest(at: Callable[[int], Any]) -> int:

@@ -2,7 +2,7 @@
 
 import fnmatch
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -99,7 +99,11 @@ def read_lengths(folder: Path) -> Lengths:
             raise NeurouteError(f"{error}; evaluate again") from None
         for group in [key.removesuffix("optima") for key in arrays if key.endswith("optima")]:  # "" or "tsplib/"
             library = {key.removeprefix(group): each for key, each in arrays.items() if key.startswith(group)}
-            lengths.update(_of_benchmark(library))
+            # Lengths as shares of the optimum, so that their mean is that of the instances
+            names, optima = library.pop("names"), library.pop("optima")
+            benchmark = f"{len(names)} instances, {names[0]} to {names[-1]}"
+            lengths |= {(benchmark, REFERENCE): np.ones(len(names)), (benchmark, OPTIMA): optima}
+            lengths |= {(benchmark, key): each / optima for key, each in library.items()}
         for key, each in arrays.items():
             test, bar, decoding = key.rpartition("|")
             if bar:
@@ -146,14 +150,6 @@ def table(rows: Sequence[Difference], first: str, second: str) -> "pd.DataFrame"
         }
         for each in rows
     )
-
-
-def _of_benchmark(arrays: Mapping[str, Array]) -> dict[tuple[str, str], Array]:
-    """Lengths as shares of the optimum, so that their mean is that of the instances."""
-    names, optima = arrays["names"], arrays["optima"]
-    test = f"{len(names)} instances, {names[0]} to {names[-1]}"
-    shares = {(test, key): each / optima for key, each in arrays.items() if key not in ("names", "optima")}
-    return {(test, REFERENCE): np.ones(len(names)), (test, OPTIMA): optima, **shares}
 
 
 @dataclass(frozen=True)
