@@ -45,14 +45,6 @@ class Complex(Path):
         self.phase = nn.Parameter(torch.zeros(3, dtype=torch.complex64))
 
 
-class Told(Path):
-    def get_extra_state(self) -> dict[str, int]:
-        return {"calls": 1}
-
-    def set_extra_state(self, state: dict[str, int]) -> None:
-        pass
-
-
 class Dropping(Path):
     def __init__(self) -> None:
         super().__init__()
@@ -87,23 +79,6 @@ class WrongSignature(Path):
         raise AssertionError
 
 
-class NoScale(Path):
-    def decide(self, rows: Tensor) -> Tensor:  # type: ignore[override]
-        raise AssertionError
-
-
-class NoScaleNeeded(Path):
-    """Its scale has no default, which training needs."""
-
-    def decide(self, rows: Tensor, attention_scale: float) -> Tensor:  # type: ignore[override]
-        raise AssertionError
-
-
-class FewArguments(Starts):
-    def decide(self, prepared: Prepared, mask: Tensor) -> Tensor:  # type: ignore[override]
-        raise AssertionError
-
-
 class WrongShape(Path):
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         return super().decide(rows)[..., None]
@@ -112,11 +87,6 @@ class WrongShape(Path):
 class WrongRows(Path):
     def encode(self, coords: Tensor) -> Tensor:
         return coords[:, 1:]
-
-
-class WrongDevice(Path):
-    def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
-        return super().decide(rows).to("meta")
 
 
 class NoGradient(Path):

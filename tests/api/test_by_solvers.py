@@ -1,7 +1,6 @@
 """`neuroute evaluate --reference` and `neuroute solve --solver`: gaps to what solvers find, and tables of several."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,12 @@ import pytest
 from commands import call, done, refused
 from untrained import tsp_text
 
-from neuroute.api import reference
 from neuroute.api.classical import available, solve_with
 from neuroute.api.files import read_instances
 from neuroute.api.reference import with_reference
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.instances.arrays import check_arrays
 from neuroute.problems.instances.instance import Instances
-from neuroute.solvers.registry import get
 from stand_ins import checkpoint
 from test_explicit import SYMMETRIC, text
 
@@ -72,21 +69,6 @@ def test_references_of_other_instances_are_refused_whatever_differs(tmp_path: Pa
     assert again.groups[0].reference == pytest.approx(solved.groups[0].reference)
     with pytest.raises(NeurouteError, match=rf"r.pyvrp-short.npz: holds other instances \(.*{key}"):
         with_reference(vehicles(**{key: other}), "pyvrp-short", out, workers=1)
-
-
-def test_references_of_another_version_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "r.csv"
-    with_reference(made(), "nearest", out, workers=1)
-    newer = replace(get("nearest"), version=lambda: "nearest 99")
-    monkeypatch.setattr(reference, "get", lambda name: newer)
-    with pytest.raises(NeurouteError, match="another search .* asked for: nearest 99"):
-        with_reference(made(), "nearest", out, workers=1)
-
-
-def test_processes_give_the_same_references() -> None:
-    one, two = (with_reference(made(), "insertion", None, workers=w).groups[0].reference for w in (1, 2))
-    assert one is not None
-    assert one == pytest.approx(two)
 
 
 def test_evaluate_measures_against_a_solver(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import neuroute
-from neuroute.api.classical import available, describe_search, solve_with
+from neuroute.api.classical import available, solve_with
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.tsp import is_permutation
@@ -43,25 +43,6 @@ def test_tours_by_every_solver(solver: str, seconds: float | None) -> None:
 def test_limits_are_kept_in_the_users_units(solver: str) -> None:
     limited = routing(limit=1200.0, open=True)
     limited.check(solve_with(solver, limited).stops)
-
-
-def test_what_is_made_for_which_problem() -> None:
-    assert {"lkh", "nearest"} <= set(available("tsp"))
-    assert "lkh" not in available("cvrp")
-    assert "hgs" in available("cvrp")
-    assert "hgs" not in available("VRPTW")
-    assert "pyvrp" in available("VRPTW")
-    assert "pyvrp" not in available("VRPB")
-    assert "ortools-network" in available("vrp")
-
-
-def test_errors_name_the_mend() -> None:
-    with pytest.raises(NeurouteError, match=r"no solver 'lhk'; did you mean lkh\? solvers of the TSP: .*lkh"):
-        solve_with("lhk", TSP)
-    with pytest.raises(NeurouteError, match=r"lkh does not solve the CVRP; take one of: (lkh3, )?hgs"):
-        solve_with("lkh", routing())
-    with pytest.raises(NeurouteError, match="above 0"):
-        solve_with("lkh", TSP, seconds=0)
 
 
 def test_a_solver_that_is_missing_says_how_to_get_it(
@@ -135,15 +116,6 @@ print(*set(sys.modules) - there)
     assert not done.stdout.strip()
 
 
-@pytest.mark.parametrize("solver", ["lkh", "pyvrp-short"])
-def test_coordinates_that_are_close_together(solver: str) -> None:
-    close = Instance.from_arrays(1e-9 * (POINTS - POINTS.min()))
-    best = close.cost(solve_with(solver, TSP).stops)
-    solution = solve_with(solver, close).stops
-    assert close.cost(solution) == pytest.approx(best, abs=0)
-    assert float(close.format(best)) == pytest.approx(best, rel=1e-4, abs=0)
-
-
 @pytest.mark.parametrize("solver", ["lkh", "lkh3"])
 @pytest.mark.parametrize(
     ("scale", "move"),
@@ -159,12 +131,6 @@ def test_solvers_get_coordinates_that_they_can_count(solver: str, scale: float, 
     best = solve_with("concorde" if "concorde" in available("tsp") else "hgs", near).stops
     assert near.cost(best) == 7926
     assert other.cost(solve_with(solver, other).stops) <= other.cost(best) * (1 + 1e-6)
-
-
-def test_distances_beyond_what_lkh_counts_to_are_scaled() -> None:
-    ways = np.random.default_rng(2).integers(1, 10**10, (9, 9))
-    instance = Instance("t", ways=np.triu(ways, 1) + np.triu(ways, 1).T, distances="EXPLICIT")
-    assert instance.cost(solve_with("lkh", instance).stops) == instance.cost(solve_with("pyvrp", instance).stops)
 
 
 @pytest.mark.parametrize("demand", [[0] * 7, [0, 0, 3, 0, 1, 2, 0], [0, *[10**9] * 6]], ids=["none", "some", "large"])
@@ -195,8 +161,3 @@ def test_lkh3_of_few_customers_is_as_short_as_others(
     ways[np.tril_indices(7, -1)] = [*map(int, triangle.split())]
     instance = Instance.from_distances(ways + ways.T, np.array([*map(int, demand.split())]), capacity)
     assert solve_with("lkh3", instance, seed=seed).cost == solve_with("hgs", instance).cost == least
-
-
-def test_how_often_a_solver_searched_is_said() -> None:
-    assert describe_search("lkh-long", 3) == "10 runs, seed 3"
-    assert describe_search("hgs", 0) == "1 run, seed 0"

@@ -5,14 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from commands import done, refused
+from commands import done
 from untrained import untrained
 
 import neuroute
-import own_parts
-from neuroute.api import zoo
-from neuroute.core.errors import NeurouteError
 from neuroute.specs.decodings import parse_decoding
 from neuroute.specs.objects import Decoding, Network
 from stand_ins import Ship
@@ -55,14 +51,6 @@ def test_names_say_in_words_what_is_unusual(how: dict[str, object], name: str) -
     assert neuroute.Decoding.model_validate(how).name == name
 
 
-@pytest.mark.parametrize(
-    "name", ["multi", "multistart0", "beam", "prc0", "greedy-r3", "prc5-lkh", "multistart-images2"]
-)
-def test_other_names_are_refused_with_examples(name: str) -> None:
-    with pytest.raises(NeurouteError, match=f"decoding '{name}'.* multistart-x8"):
-        parse_decoding(name)
-
-
 @pytest.mark.parametrize(("problem", "default"), [("tsp", "greedy"), ("cvrp", "greedy"), ("vrp", "multistart")])
 def test_the_default_is_the_same_by_command_line_and_python(
     ship: Ship, tmp_path: Path, problem: str, default: str
@@ -87,73 +75,12 @@ def test_the_default_is_the_same_by_command_line_and_python(
     assert solution.cost == pytest.approx(result.lengths[0])
 
 
-def test_a_summary_says_the_sizes_of_the_training() -> None:
-    for about, nodes in (({"spec": {"n": 6, "training": {}}}, (6, 6)), ({}, (8, 8))):  # the class says 8 in any case
-        assert neuroute.Model(own_parts.Path(), {"run": "mine", **about}, torch.device("cpu")).trained_nodes == nodes
-    for model, sizes in (("tsp", "20 to 200"), ("cvrp", "20 to 160")):
-        result, card = neuroute.evaluate(model, neuroute.generate(model, 12, 2)), neuroute.load_model(model).card
-        assert f"trained at n = {sizes}, multistart" in str(result)
-        assert f"instances of {sizes} " in str(card)
-
-
 def test_the_shipped_network_of_the_tsp_decodes_from_all_starts() -> None:
     result = neuroute.evaluate("tsp", neuroute.generate("tsp", 12, 2))
     assert result.decoding.name == "multistart"
     one = neuroute.evaluate("tsp", neuroute.generate("tsp", 12, 2), "greedy")
     assert (one.lengths >= result.lengths - 1e-9).all()
     assert neuroute.solve(neuroute.generate("tsp", 12)[0], seconds=0).method == "tsp, multistart"
-
-
-def test_cards_of_shipped_networks_use_these_names() -> None:
-    for card in zoo.cards().values():
-        for gap in card.gaps:
-            assert parse_decoding(gap.decoding).name == gap.decoding
-
-
-def test_a_name_goes_without_other_options(tmp_path: Path) -> None:
-    how = ("--decoding", "greedy", "--beam", 2)
-    assert "--decoding greedy" in refused("evaluate", "--model", "tsp", "--data", tmp_path, *how)
-
-
-def test_gaps_to_a_solver_from_python(ship: Ship, tmp_path: Path) -> None:
-    ship("tsp")
-    instances = neuroute.generate("tsp", 8, 2)
-    result = neuroute.evaluate("tsp", instances, reference="nearest", workers=1)
-    lengths = [neuroute.solve(each, "nearest").cost for each in instances]
-    assert result.gaps["gap_pct"] == pytest.approx(100 * (result.lengths.mean() / np.mean(lengths) - 1))
-    with pytest.raises(NeurouteError, match="no solver 'lhk'"):
-        neuroute.evaluate("tsp", instances, reference="lhk")
-
-
-# -- networks that come along -----------------------------------------------------------------------------------------
-
-
-def test_models_are_a_short_table_with_details_by_name(ship: Ship) -> None:
-    gaps = [
-        {"set": set_, "decoding": how, "instances": 9, "gap": gap, "reference": "lkh"}
-        for set_, how, gap in (
-            ("TSP20", "greedy", 1.0),
-            ("TSP50", "greedy", 2.0),
-            ("TSP50", "multistart", 1.5),
-            ("TSP50", "prc10", 1.25),
-            ("TSP200", "multistart", 3.0),  # larger than it was trained on
-            ("TSPLIB below 200 nodes", "multistart", 4.0),
-        )
-    ]
-    ship("tsp", gaps=gaps)
-    ship("vrp", variants=("CVRP", "OVRP"), gaps=[{**gaps[1], "set": "CVRP50"}, {**gaps[2], "set": "OVRP50"}])
-    ship("cvrp")
-    head, *rows = done("models").splitlines()
-    assert head.split() == ["name", "problem", "sizes", "parameters", "gap"]
-    assert [row.split()[:2] for row in rows[:3]] == [["cvrp", "CVRP"], ["tsp", "TSP"], ["vrp", "2"]]
-    assert rows[1].endswith("1.50 % (TSP50, multistart)")
-    assert rows[2].endswith("1.50 % (OVRP50, multistart)")
-    assert rows[0].endswith("none")
-    assert max(map(len, rows)) < 100
-    said = done("models", "tsp")
-    assert said.startswith("tsp: TSP\n")
-    assert sum(" multistart " in line for line in said.splitlines()) == 3
-    assert "no network 'tps'" in refused("models", "tps")
 
 
 # -- networks of systems: by their own way where none is asked for, by no other one than theirs -----------------------
@@ -174,15 +101,8 @@ NETWORKS: dict[str, tuple[str, int, str, dict[str, Any]]] = {  # problem, nodes,
     "mdam:MdamCvrp": ("cvrp", 9, "decoders", MDAM),
 }
 EDGE_MAPS, MDAMS = ("att_gcn:AttGcn", "difusco:Difusco", "dimes:Dimes"), ("mdam:Mdam", "mdam:MdamCvrp")
-BEAMS, AGAIN = Decoding(method="beam", beam=6), Decoding(method="rrc", iterations=2)
-MERGED = Decoding(method="edge_maps:merging")
+BEAMS, MERGED = Decoding(method="beam", beam=6), Decoding(method="edge_maps:merging")
 OTHERS = dict.fromkeys(EDGE_MAPS, (MERGED, "merging")) | dict.fromkeys(MDAMS, (BEAMS, "decoders-beam6"))
-REFUSED = {
-    **dict.fromkeys(EDGE_MAPS, (AGAIN, "not by 'rrc'")),
-    "glop:GlopPartition": (BEAMS, "GlopPartition is decoded by method 'partition' alone, not by 'beam'"),
-    "htsp:Htsp": (BEAMS, "is decoded by method 'grow' alone, not by 'beam'"),
-    **dict.fromkeys(MDAMS, (AGAIN, "is decoded by method 'decoders' alone, not by 'rrc'")),
-}
 
 
 def load(folder: Path, name: str) -> tuple[neuroute.Model, list[neuroute.Instance]]:
@@ -208,10 +128,3 @@ def test_another_of_its_ways_can_be_asked_for(tmp_path: Path, name: str) -> None
     (model, instances), (asked, way) = load(tmp_path, name), OTHERS[name]
     assert neuroute.evaluate(model, instances, asked).decoding.name == way
     assert neuroute.solve(instances[0], model=model, decoding=asked).method == f"own/net, {way}"
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_ways_of_others_are_refused(tmp_path: Path, name: str) -> None:
-    (model, instances), (asked, says) = load(tmp_path, name), REFUSED[name]
-    with pytest.raises(NeurouteError, match=says):
-        neuroute.evaluate(model, instances, asked)

@@ -81,38 +81,18 @@ def test_strong_solvers_find_the_shortest_tour(solver: str, ways: np.ndarray) ->
     assert instance.length(solve_with(solver, instance).stops) == shortest(ways)
 
 
-@pytest.mark.parametrize("solver", ["insertion", "nearest"])
-def test_quick_solvers_return_tours(solver: str) -> None:
-    instance = Instance.from_distances(WAYS, name="t")
-    assert instance.length(solve_with(solver, instance).stops) >= shortest(WAYS)
-
-
 def test_routes_agree_among_solvers() -> None:
     instance = Instance.from_distances(SYMMETRIC, DEMAND, 7, name="t")
     lengths = {s: instance.length(solve_with(s, instance).stops) for s in ("hgs-short", "pyvrp-short", "nearest")}
     assert lengths["hgs-short"] == lengths["pyvrp-short"] <= lengths["nearest"]
 
 
-def test_solvers_that_cannot_are_not_offered() -> None:
-    assert "hgs" not in available("tsp", Instance.from_distances(WAYS, name="t"))
-    with pytest.raises(NeurouteError, match=r"hgs does not solve the asymmetric TSP in distances; take one of: lkh"):
-        solve_with("hgs", Instance.from_distances(WAYS, name="t"))
-    says = r"insertion does not solve the CVRP in distances; take one of: (lkh3, )?hgs"  # lkh3 where it has a wheel
-    with pytest.raises(NeurouteError, match=says):
-        solve_with("insertion", Instance.from_distances(SYMMETRIC, DEMAND, 7, name="t"))
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [
         (text(SYMMETRIC).replace("FULL_MATRIX", "FUNCTION"), "EDGE_WEIGHT_FORMAT FUNCTION is not read"),
-        (text(SYMMETRIC).replace("DIMENSION: 8", "DIMENSION: 9"), "64 numbers in EDGE_WEIGHT_SECTION; .* has 81"),
-        (text(SYMMETRIC).replace("DIMENSION: 8", "DIMENSION: 3"), "DIMENSION says 3"),
         (text(WAYS), "a TSP is symmetric: is TYPE ATSP meant"),
-        (text(SYMMETRIC).replace("TYPE: TSP", "TYPE: SOP"), r"TYPE SOP \(a sequential ordering\) is not read"),
         (text(np.where(SYMMETRIC[0, 1] == SYMMETRIC, 0.5, SYMMETRIC)), "distance 0.5 from node 0 to 1"),
-        (text(0 * SYMMETRIC), "all distances are 0"),
-        (text(SYMMETRIC, kind="CVRP"), "CAPACITY says nothing"),
         (text(SYMMETRIC, kind="CVRP", more=loads(DEMAND + 5)), "node 1, has a demand of 5"),
     ],
 )
@@ -204,7 +184,6 @@ def test_time_windows_on_given_distances_are_kept_to(tmp_path: Path) -> None:
     ("node", "window", "says"),
     [
         (0, (5, 600), "the depot opens at 5"),
-        (0, (0, 30), "customer .: no vehicle that serves it is back"),
         (3, (120, 30), "customer 3: its window closes before it opens"),
         (3, (0, 1), "customer 3: no vehicle gets there"),
     ],
@@ -263,12 +242,7 @@ def test_arrays_of_distances_make_an_instance() -> None:
     ("arrays", "says"),
     [
         ((SYMMETRIC[:3],), r"distances of shape \(3, 8\); give \(n, n\)"),
-        ((SYMMETRIC[:3, :3],), "n from 4 on"),
         ((SYMMETRIC + 0.5,), "distance .*5 from node 0 to 1; give whole numbers from 0"),
-        ((-SYMMETRIC,), "give whole numbers from 0"),
-        ((SYMMETRIC * np.nan,), "distance nan"),
-        ((0 * SYMMETRIC,), "all distances are 0"),
-        ((SYMMETRIC, DEMAND), "give both or none"),
         ((SYMMETRIC, DEMAND + 1, 7), "with 0 first, at the depot"),
         ((SYMMETRIC, DEMAND[:-1], 7), "demand is .8,. whole numbers"),
         ((SYMMETRIC, DEMAND, 3), "a capacity of 3; give a whole number that no demand is above .4."),
@@ -277,23 +251,3 @@ def test_arrays_of_distances_make_an_instance() -> None:
 def test_arrays_that_are_no_instance_say_why(arrays: tuple[Any, ...], says: str) -> None:
     with one_line(says):
         neuroute.Instance.from_distances(*arrays)
-
-
-def test_what_needs_coordinates_says_so(tmp_path: Path) -> None:
-    instance = neuroute.Instance.from_distances(SYMMETRIC, name="mine")
-    for wrong, says in (
-        (
-            lambda: neuroute.solve(instance),
-            "mine: holds distances, not coordinates, which networks need; solve it with",
-        ),
-        (
-            lambda: neuroute.solve(instance, "lhk"),
-            "no solver 'lhk'; did you mean lkh\\? solvers of the TSP in distances: ",
-        ),
-        (lambda: neuroute.solve(instance, "network", model="tsp"), "which networks need"),
-        (lambda: neuroute.evaluate("tsp", [instance]), "holds distances, not coordinates"),
-        (lambda: instance.plot(path=tmp_path / "x.svg"), "which networks and drawings need"),
-        (lambda: instance.coords, "not coordinates"),
-    ):
-        with pytest.raises(NeurouteError, match=says):
-            wrong()

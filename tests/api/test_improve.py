@@ -13,9 +13,7 @@ import neuroute
 from neuroute.api.by_network import solutions
 from neuroute.api.solution import Best, keep_best
 from neuroute.api.within_time import construct
-from neuroute.decoding.decode import decode
 from neuroute.decoding.environment import ENVIRONMENT
-from neuroute.networks.lehd import LehdCvrp
 from own_parts import Starts
 from stand_ins import Ship
 
@@ -83,39 +81,6 @@ def test_a_search_goes_on_from_the_best_construction(ship: Ship, problem: str, m
     assert neuroute.solve(instance, seconds=0).basis is None  # its own one, when that is asked for
 
 
-def test_what_it_goes_on_from_is_said_and_improved_only_where_something_was_gained(
-    ship: Ship, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An untrained network's own routes are longer; they stay visible."""
-    ship("cvrp")
-    instance = neuroute.generate("cvrp", 30)[0]
-    own, built = neuroute.solve(instance, seconds=0), construct(instance, 40)
-    assert (own.basis, own.origin) == (None, "")
-    assert own.cost > built.cost
-    tick(monkeypatch)
-    solution = neuroute.solve(instance, seconds=400)
-    assert solution.basis == (built.method, built.cost, own.cost)
-    assert solution.cost < built.cost
-    longer, shorter = instance.format(own.cost), instance.format(built.cost)
-    assert f"improved from {built.method} ({shorter}; the network's own: {longer})" in str(solution)
-    short = neuroute.solve(instance, seconds=1)  # over before anything is improved
-    assert (short.cost, short.basis) == (built.cost, (built.method, built.cost, own.cost))
-    assert "improved" not in str(short)
-    assert f", by {built.method}, which the network did not shorten" in str(short)
-
-
-def test_its_own_routes_are_not_said_to_be_from_savings_of_the_same_cost(
-    ship: Ship, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ship("cvrp")
-    instance = neuroute.generate("cvrp", 12)[0]
-    own = neuroute.solve(instance, seconds=0)
-    built = neuroute.Solution(instance, own.stops, "savings")
-    monkeypatch.setattr("neuroute.core.limited.Process.answer", lambda *_: built)
-    tick(monkeypatch)
-    assert neuroute.solve(instance, seconds=300).basis is None
-
-
 @pytest.mark.parametrize("problem", ["tsp", "cvrp"])
 def test_of_many_stops_no_own_solution_is_built(ship: Ship, monkeypatch: pytest.MonkeyPatch, problem: str) -> None:
     """A default refuses no size, and pieces of a construction are re-built at any."""
@@ -165,18 +130,6 @@ def search(net: Any, instance: neuroute.Instance, seconds: float) -> Best:
     return best
 
 
-@pytest.mark.parametrize("problem", ["tsp", "cvrp"])
-def test_the_smallest_instances_are_searched(problem: str) -> None:
-    corners = np.array([[0.5, 0.5], [0.1, 0.2], [0.8, 0.3], [0.4, 0.9]])
-    demand = {"demand": np.array([0, 6, 6, 3]), "capacity": 10} if problem == "cvrp" else {}
-    instance = neuroute.Instance.from_arrays(corners, **demand)
-    assert neuroute.solve(instance, model=problem, seconds=0.3).cost > 0
-    if problem == "cvrp":  # its customers are fewer than a sub-path has
-        assert search(LehdCvrp(1, 8, 2, 8), instance, 0.1).cost > 0
-        with pytest.raises(neuroute.NeurouteError, match="4 stops or more, and there are 3"):
-            decode("cvrp", LehdCvrp(1, 8, 2, 8), instance.inputs("cvrp"), neuroute.Decoding(method="prc", iterations=1))
-
-
 def test_a_network_of_many_starts_improves_given_routes() -> None:
     instance = neuroute.generate("cvrp", 12)[0]
     start = np.array([np.arange(1, 13), np.ones(12, dtype=int)])  # a route for each customer
@@ -195,12 +148,3 @@ def test_a_network_of_many_starts_without_paths_searches_by_sampling() -> None:
     assert neuroute.solve(instance, model=model, seconds=0.5).cost <= best.trace[-1][1]
     with pytest.raises(neuroute.NeurouteError, match="mine builds solutions and improves none"):
         neuroute.solve(instance, model=model, start=np.arange(9))
-
-
-def test_a_network_that_improves_nothing_takes_no_start(ship: Ship) -> None:
-    ship("vrp")
-    instance = neuroute.generate("ovrp", 8)[0]
-    model = neuroute.load_model("vrp", "cpu")
-    start = np.array([np.arange(1, 9), np.ones(8, dtype=int)])
-    with pytest.raises(neuroute.NeurouteError, match="builds solutions and improves none; leave the start out"):
-        neuroute.solve(instance, model=model, start=start)

@@ -13,7 +13,6 @@ from refusals import one_line
 
 import neuroute
 import own_parts
-from neuroute.api.loggers import make_loggers
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -112,9 +111,3 @@ def test_one_that_cannot_be_reached_is_one_line(name: str, tmp_path: Path, monke
     stand_in(monkeypatch, name, init=refuse, set_experiment=refuse)
     with one_line(f"^{name}: no network at all; "):
         train(tmp_path, name)
-
-
-def test_one_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuroute.api.loggers.find_spec", lambda _: None)
-    with pytest.raises(neuroute.NeurouteError, match=r"pip install 'neuroute\[wandb\]'"):
-        make_loggers(["wandb"])

@@ -13,7 +13,7 @@ from refusals import one_line
 from untrained import done, refused
 
 import neuroute
-from neuroute.api.evaluate import doubts, least_length
+from neuroute.api.evaluate import doubts
 from neuroute.api.files import load, load_all, read_instances
 from neuroute.core.errors import NeurouteError
 
@@ -264,9 +264,6 @@ def test_time_windows_of_vrplib_are_those_of_solomon_s_columns(
     [
         ("6 50 90", "6 90 50", "customer 5: its window closes before it opens"),
         ("6 50 90", "5 50 90", "node 5 has window twice"),
-        ("6 50 90\n", "", "node 6 has no window"),
-        ("6 50 90", "6 50", "expected `node opens closes`"),
-        ("6 5\n", "6 x\n", "expected `node time`"),
         ("6 5\n", "6 -5\n", "customer 5: its service time is not a number from 0 on"),
         ("6 50 90", "6 0 1", "customer 5: no vehicle gets there before its window closes"),
         (SERVICE, "SERVICE_TIME : ten\n", "SERVICE_TIME says ten"),
@@ -335,18 +332,11 @@ def test_tables_hold_demands_and_several_instances(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "no columns x and y"),
-        ("x,y\n", "no instances in it"),
         ("0.1,0.2\n0.3,0.4\n", "column '0.1' is not read"),
         ("lat,lon\n1,2\n", "column 'lat' is not read; give x, y"),
-        ("x,x,y\n1,2,3\n", "two columns 'x'"),
-        ("x,y\n1,2\n3\n", "line 3: 1 cells where 2"),
-        ("x,y\n1,2\n3,4_0\n", "line 3: expected numbers"),
         ("x;y\n1,5;2,5\n", "line 2: expected numbers as in 1.5"),
-        ("x,y\n" + "\n".join(["1,2"] * 3), "needs at least 4 nodes"),
         ("x,y,demand\n" + "\n".join(f"{row},1" for row in ROWS), "no 'capacity'"),
         ("x,y,demand,capacity\n" + "\n".join(f"{row},0,{i}" for i, row in enumerate(ROWS)), "several capacities"),
-        ("x,y\n1,nan\n" + "\n".join(ROWS), "node 0 has a coord"),
-        ('x,y\n"1,2\n', "cannot be read"),
     ],
 )
 def test_tables_that_are_none_are_one_line(tmp_path: Path, text: str, message: str) -> None:
@@ -399,24 +389,9 @@ def test_references_that_cannot_be_right_are_said(tmp_path: Path) -> None:
     assert "WARNING nearest neighbour is shorter than it on 3 of the first 3 instances" in told
 
 
-def test_references_that_are_right_are_named(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", coords=COORDS)
-    told = str(neuroute.evaluate("tsp", tmp_path / "a.npz", reference="lkh", workers=1))
-    assert "gaps to lkh" in told
-    assert "WARNING" not in told
-    assert not doubts(read_instances(tmp_path / "a.npz"), -5.0, "nearest")  # which networks are to beat
-    assert "5.000 % shorter than the reference" in doubts(read_instances(tmp_path / "a.npz"), -5.0, "lkh")[0]
-
-
 def test_lengths_that_are_too_short_are_of_other_instances(tmp_path: Path) -> None:
     lengths = [neuroute.solve(neuroute.Instance.from_arrays(each), "nearest").cost for each in COORDS]
     for factor, told in ((1.0, False), (0.1, True)):
         np.savez(tmp_path / "a.npz", coords=COORDS, length=np.array(lengths) * [1, factor, 1])
         lines = " ".join(doubts(read_instances(tmp_path / "a.npz"), 1.0))
         assert ("1 reference is impossibly short (first: a_1" in lines) == told
-
-
-@pytest.mark.parametrize("problem", ["tsp", "cvrp"])
-def test_no_solution_is_shorter_than_the_least_length(problem: str) -> None:
-    for instance in neuroute.generate(problem, 7, 20, seed=3):
-        assert 0 < least_length(instance) <= neuroute.solve(instance, "nearest").cost

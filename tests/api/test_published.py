@@ -12,7 +12,6 @@ import yaml
 from commands import done
 from refusals import one_line
 
-from neuroute.api.files import read_instances
 from neuroute.api.published import import_test_set
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
@@ -85,13 +84,6 @@ def test_the_label_job_of_a_published_set_reads_it(tmp_path: Path) -> None:
     done("label", labels.id, "--config", config, "--workers", 1)
     entry = json.loads(plan.manifest(labels.id).read_text())
     assert (entry["labels"], entry["solver"], entry["solved"]) == (labels.id, "published", 0)
-
-
-def test_a_named_file_needs_no_telling_name(tmp_path: Path) -> None:
-    tsp_file(tmp_path, "mine.txt")
-    assert of(plan_with(tmp_path, {STEM: "mine.txt"}), STEM).dataset.file
-    with pytest.raises(NeurouteError, match="has no set of a size of scale smoke"):
-        plan_with(tmp_path)
 
 
 TOLD = f"test_TSP{N}_n{COUNT}.txt"
@@ -224,16 +216,3 @@ def test_code_in_a_pickle_is_not_executed(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="only lists of numbers and numpy arrays are read"):
         import_test_set(labels_of(tmp_path, "CVRP", "published"), source, tmp_path)
     assert not (tmp_path / "executed").exists()
-
-
-def test_records_of_another_variant_are_refused(tmp_path: Path) -> None:
-    source = mvmoe_files(tmp_path, "VRPTW").rename(tmp_path / "vrpl6_uniform.pkl")
-    with pytest.raises(NeurouteError, match="instance 0: 5 parts are expected of VRPL"):
-        import_test_set(labels_of(tmp_path, "VRPL", "published"), source, tmp_path)
-
-
-def test_pickles_of_mvmoe_say_their_variant_in_their_name(tmp_path: Path) -> None:
-    source = mvmoe_files(tmp_path, "OVRPTW")
-    assert read_instances(source).groups[0].vrp.variant == "OVRPTW"  # type: ignore[union-attr]
-    with pytest.raises(NeurouteError, match=r"mine.pkl: instances as MVMoE has them, whose variant the name says"):
-        read_instances(source.rename(tmp_path / "mine.pkl"))

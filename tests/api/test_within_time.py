@@ -152,14 +152,6 @@ def test_ortools_has_a_tour_whatever_the_time(monkeypatch: pytest.MonkeyPatch) -
     assert "more than the 1e-06 asked for" in solution.note
 
 
-def test_processes_are_kept(begun: Path) -> None:
-    neuroute.solve(POINTS, "insertion")
-    (process,) = limited.idle.of[os.getpid()]
-    number = process.call("os:getpid", HANG_S)
-    neuroute.solve(POINTS, "savings")
-    assert process.call("os:getpid", HANG_S) == number
-
-
 def test_threads_solve_side_by_side_and_after_one_another() -> None:
     costs = list[float]()
 

@@ -31,16 +31,6 @@ def test_networks_that_come_with_the_package_compute_what_their_cards_say(name: 
     assert card.run == model.about["run"]
 
 
-@pytest.mark.parametrize("name", sorted(zoo.cards()))
-def test_a_shipped_network_that_is_saved_is_a_checkpoint_like_any(name: str, tmp_path: Path) -> None:
-    model = neuroute.load_model(name, "cpu")
-    model.save(tmp_path / "copy.safetensors")
-    assert (
-        neuroute.load_model(tmp_path / "copy.safetensors", "cpu").net.state_dict().keys()
-        == model.net.state_dict().keys()
-    )
-
-
 @pytest.mark.parametrize(
     ("problems", "variant", "n", "name"),
     [
@@ -131,13 +121,6 @@ def test_a_commit_that_reads_like_a_number_is_text(tmp_path: Path, ship: Ship) -
     assert [card.commit for card in neuroute.models()] == ["931273e7"]
 
 
-def test_a_card_needs_all_that_it_says(tmp_path: Path, ship: Ship) -> None:
-    file = checkpoint(tmp_path / "t.safetensors", "tsp")
-    with pytest.raises(neuroute.NeurouteError, match="model card: nodes: Field required"):
-        ship_file(file, CARD | {"name": "tsp"})
-    assert neuroute.models() == []
-
-
 # -- on the command line ----------------------------------------------------------------------------------------------
 
 
@@ -175,15 +158,3 @@ def test_a_solver_waits_for_no_torch_and_draws_nothing_unasked(ten: Path) -> Non
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert said.endswith("[]\n")
     assert [path.name for path in ten.parent.iterdir()] == ["ten.tsp"]
-
-
-def test_solvers_solve_files_as_well(ten: Path) -> None:
-    said, cost = done("solve", ten, "--solver", "insertion"), neuroute.solve(ten, "insertion").cost
-    assert said.startswith(f"ten: n=10, length {cost:,.0f} (EUC_2D), ")
-    for options, says in (
-        (("--solver", "lhk"), "no solver 'lhk'; did you mean lkh? solvers of the TSP: "),
-        (("--solver", "insertion", "--model", "tsp"), "--model, --from and --decoding to --revise are for networks"),
-        (("--solver", "insertion", "--rrc", "3"), "--model, --from and --decoding to --revise are for networks"),
-        (("--solver", "insertion", "--reference", "lhk"), "no solver 'lhk'"),
-    ):
-        assert says in refused("solve", ten, *options)
