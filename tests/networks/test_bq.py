@@ -8,8 +8,7 @@ from torch import Tensor
 import by_the_book
 from networks import PATH, decision, make
 from neuroute.networks.blocks.layers import ResidualLayer
-from neuroute.networks.bq import Bq, BqCvrp, ReZeroCrossLayer
-from neuroute.networks.decoder_only import DecoderOnly
+from neuroute.networks.bq import BqCvrp, ReZeroCrossLayer
 from neuroute.training.supervised import PathDecision, loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -90,16 +89,6 @@ def test_equals_the_equations(name: str, customers: int) -> None:
         torch.testing.assert_close(net.decide(rows, left).clone(), expected, **EXACT)
 
 
-def test_what_just_fits_does_fit() -> None:
-    net = make("bq cvrp")
-    rows, _ = decision(net, 1, 41)
-    for capacity in (7, 50, 1816):
-        demand = torch.arange(39) % 7 + 1
-        rows[0, 1:-1, 2] = (demand / capacity).double()
-        logits = net.decide(rows, (torch.tensor([4]) / torch.tensor([capacity])).double())
-        assert torch.equal(logits[0, :, 0].isfinite(), demand <= 4)
-
-
 @pytest.mark.parametrize("name", ["bq cvrp", "bq cvrp cross"])
 def test_of_the_customers_only_the_nearest_are_seen(name: str) -> None:
     kind, arguments = PATH[name]
@@ -131,16 +120,3 @@ def test_equals_the_formulas(gate: bool, rezero: bool) -> None:
         for layer in net.layers:
             x = by_the_book.residual_layer(layer, x, scale)
         torch.testing.assert_close(net.decide(rows, scale), net.head(x)[:, 1:-1, 0], rtol=1e-12, atol=1e-12)
-
-
-def test_rezero_starts_as_the_identity() -> None:
-    x = torch.rand(2, 5, 24)
-    for net in (DecoderOnly(4, 24, 2), Bq(1, 24, 3, 40)):
-        torch.testing.assert_close(net.layers[0](x), x)
-
-
-def test_log_n_factor_is_one_at_the_training_size() -> None:
-    net = DecoderOnly(1, 8, 1, train_nodes=100)
-    assert net.attention_scale(100) == 1.0
-    assert net.attention_scale(1000) == pytest.approx(1.5)  # ln 1000 / ln 100
-    assert net.attention_scale(50) < 1.0

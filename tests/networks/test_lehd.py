@@ -6,13 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from networks import decision, idle, make
-from neuroute.datasets.streams import cvrp_dataset
+from networks import decision, make
 from neuroute.decoding.decode import decode
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.lehd import LehdCvrp, LehdCvrpLight
-from neuroute.problems.cvrp import is_feasible
-from neuroute.specs.objects import Dataset, Decoding
+from neuroute.specs.objects import Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -68,23 +66,6 @@ def test_draws_are_repeated_and_differ_from_step_to_step(net: LehdCvrpLight) -> 
     net.train()  # from torch's own generator
     rows, left = decision(net, 3, 8)
     assert len({float(net.decide(rows, left).detach().sum()) for _ in range(12)}) > 4
-
-
-def test_all_of_it_learns(net: LehdCvrpLight) -> None:
-    routing = Routing(torch.Generator().manual_seed(0))
-    rows, left = net.encode(torch.rand(3, 8, 2).double(), torch.rand(3, 8).double()), torch.rand(3).double()
-    sum((net.decide(rows, left, 1.0, routing).square().sum() for _ in range(8)), torch.zeros(())).backward()
-    assert not idle(net)
-
-
-@pytest.mark.parametrize("way", [Decoding(), Decoding(method="rrc", iterations=5)])
-def test_it_decodes_the_same_solutions_again(net: LehdCvrpLight, way: Decoding) -> None:
-    net = net.float().eval()
-    instances = cvrp_dataset(Dataset(problem="cvrp", split="val", n=12, count=4))
-    found = decode("cvrp", net, instances, way)
-    assert is_feasible(instances, found.numpy()).all()
-    torch.rand(5)  # nothing hangs on torch's own generator
-    assert torch.equal(decode("cvrp", net, instances, way), found)
 
 
 # -- LEHD -------------------------------------------------------------------------------------------------------------

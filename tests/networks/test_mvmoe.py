@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from networks import awake, idle
-from neuroute.core.errors import NeurouteError
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 
@@ -91,26 +90,6 @@ def test_an_episode_keeps_what_its_first_step_found() -> None:
     with torch.no_grad():
         torch.testing.assert_close(net.decide(again, *made[0][:3]), first)
     assert net.prepare(net.encode(*case())).routing.first is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"positions": ["enc7"]}, "no position 'enc7' for experts; there are raw, dec, enc0, enc1, enc"),
-        ({"positions": ["enc"], "hierarchy": "step"}, "in the decoder"),
-        ({"hierarchy": "often"}, "hierarchy 'often'"),
-        ({"norm": "group"}, "no norm 'group'"),
-        ({"heads": 5}, "not divisible"),
-    ],
-)
-def test_what_is_not_there_is_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MvMoe(**SHAPE | arguments)
-
-
-def test_inputs_of_no_variant_are_refused() -> None:
-    with pytest.raises(NeurouteError, match="VRPTW"):
-        MvMoe(**SHAPE, inputs="VRPWT")
 
 
 @pytest.mark.parametrize("norm", ["instance", "batch", "batch-untracked", "layer"])

@@ -3,20 +3,18 @@
 import numpy as np
 import pytest
 import torch
-from refusals import one_line
 from torch import Tensor
 
-from networks import CVRP, MULTI_START, PATH, TSP, decision, idle, make
+from networks import CVRP, PATH, TSP, decision, idle, make
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.decoding.sampling import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.pens import Pens
-from neuroute.networks.weights import build
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.vrp import Vrp
-from neuroute.specs.objects import Dataset, Decoding, Network
+from neuroute.specs.objects import Dataset, Decoding
 from neuroute.training.supervised import PathDecision, loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -129,31 +127,6 @@ def test_decoding_gives_feasible_solutions(name: str) -> None:
         assert is_feasible(batch, solutions.numpy()).all()
     alone = torch.cat([decode("cvrp", net, batch[i : i + 1], Decoding()) for i in range(5)])
     assert torch.equal(greedy, alone)
-
-
-IMPOSSIBLE = [
-    *(
-        (name, {"width": 10, "heads": 4}, "10 is not divisible by 4 heads")
-        for name in (*PATH, "pomo", "pomo cvrp", "pointerformer")
-    ),
-    *((name, {"representatives": 0}, "at least one") for name in ("sit", "bq cvrp cross")),
-    ("sit", {"attention": "other"}, "neither 'cross' nor 'self'"),
-    ("bq cvrp", {"attention": "other"}, "neither 'self' nor 'cross'"),
-    ("pens alibi", {"positions": "alibbi"}, "'alibbi'"),
-    ("dgl", {"nearest": 0}, "the 0 nearest nodes: at least one is needed"),
-    ("bq cvrp", {"nearest": 0}, "at least one"),
-    *(("glop", {"blocks": b}, "falling numbers of at least 4") for b in ((), (20, 50), (20, 20), (20, 3))),
-]
-
-
-@pytest.mark.parametrize(("name", "change", "message"), IMPOSSIBLE)
-def test_what_cannot_be_built_is_one_clear_line(name: str, change: dict[str, object], message: str) -> None:
-    kind, arguments = {**PATH, **MULTI_START}[name]
-    with pytest.raises(ValueError, match=message):
-        kind(**arguments | change)
-    network = Network(kind=f"{kind.__module__}:{kind.__name__}", arguments=arguments | change)
-    with one_line(message):
-        build(network)
 
 
 @pytest.mark.parametrize("name", ["decoder-only", "sit", "lehd cvrp"])

@@ -78,22 +78,6 @@ def test_no_two_draws_or_instances_share_embeddings() -> None:
     assert len(vectors.unique()) > 0.99 * vectors.numel()
 
 
-def test_gaussian_embeddings_are_standard_normal() -> None:
-    drawn = Pens(1, 192, 12, 8).encode(torch.rand(1, 500, 2))[0, :, 2:]
-    assert drawn.shape == (500, 192)
-    assert abs(drawn.mean()) < 5 / math.sqrt(drawn.numel())
-    assert abs(drawn.var() - 1) < 5 * math.sqrt(2 / drawn.numel())
-
-
-@pytest.mark.parametrize(("positions", "initial"), BOTH)
-def test_rows_hold_only_what_a_variant_reads(positions: str, initial: str) -> None:
-    net = make(f"pens {positions}", initial=initial)
-    gaussian = initial == "gaussian" and positions != "coordinates"
-    assert net.random_embeddings == gaussian
-    width = 2 + (8 if positions in ("rope", "both") else 0) + (24 if gaussian else 0)
-    assert net.encode(paths()).shape == (4, 13, width)
-
-
 # -- what may not matter ------------------------------------------------------------------------------------------
 
 
@@ -165,26 +149,6 @@ def test_the_bias_is_never_there_as_a_whole_when_it_is_too_large(monkeypatch: py
     monkeypatch.setattr(Pens, "PART", 4 * 3 * 13 * 2)
     net.decide(rows)
     assert largest == 4 * 3 * 13 * 2
-
-
-def test_variants_without_a_bias_keep_nothing_of_pairs() -> None:
-    for positions in ("rope", "coordinates"):
-        net = make(f"pens {positions}")
-        assert net.pairs(net.encode(paths())) is None
-        assert net.pair_channels == 0
-    assert make("pens both").pair_channels == 3
-
-
-# -- one head, compiled, misspelt -----------------------------------------------------------------------------------
-
-
-def test_one_head_has_its_bias_once() -> None:
-    torch.manual_seed(0)
-    net = Pens(2, 8, 1, 12, positions="alibi").eval()
-    rows = net.encode(torch.rand(2, 9, 2))
-    kept = net.decide(rows, pairs=net.pairs(rows))
-    net.DENSE, net.PART = 0, 1
-    torch.testing.assert_close(kept, net.decide(rows))
 
 
 # -- moving, turning and mirroring an instance: PENS-A heeds none of it, PENS-R no moving (pens, Section 4.1) ---------

@@ -1,24 +1,18 @@
 """Training on path-TSPs: the loss of padded batches, their parts, the schedule, and that it learns and resumes."""
 
-import json
-import math
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from pydantic import ValidationError
-from refusals import one_line
 
-from neuroute.problems.sub_paths import cut_pairs, draw_pairs
-from neuroute.specs.objects import Network, Run
+from neuroute.specs.objects import Run
 from neuroute.training import supervised
 from neuroute.training.supervised import PathTspBatches, PathTsps
-from tiny import N, labels, log_lines, make_run, pens_run, run_training, scheme_of
+from tiny import N, pens_run, scheme_of
 
-CPU = torch.device("cpu")
 POSITIONS = ("alibi", "rope", "both", "coordinates")
 
 
@@ -91,54 +85,11 @@ def test_parts_hold_the_same_paths_with_fewer_rows(store: Path) -> None:
             assert torch.equal(trimmed[:, -1], whole[own, -1])
 
 
-def test_parts_keep_a_gpu_busy(store: Path) -> None:
-    """As many tokens as that takes, until there are as many parts as on a CPU."""
-    for size, parts in ((1 << 14, supervised.PARTS), (1024, 2)):
-        several = batches(pens_run(batch_size=size), store, memory_gb=1e6)
-        several.device = torch.device("cuda")
-        part = several._micro_batch(100)
-        assert -(-size // part) == parts
-        assert part * 100 >= supervised.LEAST_TOKENS
-
-
 def test_little_memory_makes_small_parts(store: Path) -> None:
     assert batches(pens_run(), store)._micro_batch(N) == supervised.LEAST
     assert batches(pens_run(), store, memory_gb=1e-4)._micro_batch(N) < supervised.LEAST
     large = batches(pens_run(batch_size=1024), store)
     assert large._micro_batch(N) == 1024 // supervised.PARTS
-
-
-def test_a_batch_is_a_function_of_the_run_and_its_number(store: Path) -> None:
-    """Paths and embeddings: anew for each batch and seed, the same whatever was drawn before."""
-    run = pens_run()
-    first, second = (some_paths(batches(run, store), index) for index in (0, 1))
-    torch.manual_seed(77)
-    again = some_paths(batches(run, store), 0)
-    other = some_paths(batches(run.model_copy(update={"seed": 1}), store), 0)
-    for name in ("stops", "lengths", "noise"):
-        assert torch.equal(getattr(first, name), getattr(again, name))
-        assert not torch.equal(getattr(first, name), getattr(second, name))
-        assert not torch.equal(getattr(first, name), getattr(other, name))
-
-
-def test_paths_are_those_of_the_labelled_tours(store: Path) -> None:
-    b = batches(pens_run(), store)
-    coords, tours = map(torch.from_numpy, b.data.batch(0, 0, 32))
-    drawn = draw_pairs(torch.Generator().manual_seed(0), 32, N)
-    assert torch.equal(some_paths(b).stops, cut_pairs(coords, tours, *drawn))
-    assert torch.equal(some_paths(b).lengths, drawn[1])
-
-
-def test_only_random_embeddings_are_drawn(store: Path) -> None:
-    for positions, initial, drawn in (
-        ("rope", "gaussian", True),
-        ("rope", "zero", False),
-        ("coordinates", "gaussian", False),
-    ):
-        noise = some_paths(batches(pens_run(positions, initial), store)).noise
-        assert (noise is not None) == drawn
-        if noise is not None:
-            assert noise.shape == (32, noise.shape[1], 32)
 
 
 # -- the schedule -------------------------------------------------------------------------------------------------
@@ -159,49 +110,10 @@ def test_the_learning_rate_falls_along_half_a_cosine(store: Path) -> None:
     assert b.optimizer.param_groups[0]["lr"] == rates[20]
 
 
-def test_a_single_batch_has_the_first_rate(store: Path) -> None:
-    assert batches(pens_run(batch_size=120), store).learning_rate(0) == 2e-3
-
-
 # -- whole runs ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("positions", "initial"), [("alibi", "gaussian"), ("rope", "zero"), ("both", "gaussian"), ("coordinates", "zero")]
-)
-def test_learns_and_logs(tmp_path: Path, store: Path, positions: str, initial: str) -> None:
-    """RoPE alone with Gaussian embeddings stays where guessing is for longer than a test may take."""
-    out = run_training(pens_run(positions, initial, epochs=25, learning_rate=8e-3), tmp_path, store)
-    losses = [line["loss"] for line in log_lines(out, "train")]
-    # What guessing costs: 2 to n - 1 candidates, all equally often.
-    guess = np.mean([math.log(candidates) for candidates in range(2, N)])
-    assert np.mean(losses[-16:]) < 0.75 * guess
-    validations = log_lines(out, "validation")
-    assert len(validations) == 4
-    own, also = (dataset.id for dataset in (labels("val", 16).dataset, labels("val", 8).dataset))
-    for line in validations:
-        assert list(line["gaps_pct"]) == [own, also]
-        assert line["gap_pct"] == line["gaps_pct"][own]
-    assert validations[-1]["gap_pct"] < 0.7 * validations[0]["gap_pct"]
-    about = json.loads((out / "run.json").read_text())
-    assert about["updates"] == about["batches"] == 25 * 4
-
-
-def test_pairs_with_a_network_that_cannot_hide_rows_are_one_clear_line(tmp_path: Path, store: Path) -> None:
-    arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": N}
-    bq = Network(kind="neuroute.networks.bq:Bq", arguments=arguments)
-    with one_line("pens/tiny.*sub_paths: pairs needs a network.*Pens"):
-        run_training(pens_run().model_copy(update={"network": bq}), tmp_path, store)
-    assert not (tmp_path / "out" / "model.safetensors").exists()
 
 
 @pytest.mark.parametrize("step", ["sub-path", "summed"])
 def test_pairs_are_one_decision_each(step: str) -> None:
     with pytest.raises(ValidationError, match=f"step must be 'decision', not '{step}'"):
         pens_run(step=step)
-
-
-def test_other_runs_log_a_single_validation_set(tmp_path: Path, store: Path) -> None:
-    out = run_training(make_run(validations=1), tmp_path, store)
-    assert all(list(line["gaps_pct"]) == [labels("val", 16).dataset.id] for line in log_lines(out, "validation"))

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from refusals import one_line
 from untrained import decoded, evaluated, run_of
 
 from neuroute.core import device
@@ -85,14 +84,6 @@ def test_a_training_is_that_of_the_faster_precision_also_when_resumed(
     assert same_weights(weights, same)
     about = json.loads((out / "run.json").read_text())
     assert (about["spec"]["training"]["precision"], about["precision"]) == ("auto", faster)
-
-
-def test_a_kept_choice_that_is_none_is_refused(costs: SetCosts, tmp_path: Path, store: Path) -> None:
-    stop_training(make_run(precision="auto"), tmp_path, store, 2)
-    (file,) = tmp_path.rglob("precision.json")
-    file.write_text('{"precision": "fp64"}')
-    with one_line("precision.json: precision 'fp64' is neither fp32 nor bf16; train anew"):
-        run_training(make_run(precision="auto"), tmp_path, store)
 
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="nearest")

@@ -167,15 +167,6 @@ def test_the_first_round_may_improve_the_networks_own_solutions(problem: str, tm
     assert batches.notes()[0]["length_before"] == pytest.approx(held)  # and not greedy again
 
 
-@pytest.mark.slow
-def test_it_learns_from_its_own_solutions(tmp_path: Path, store: Path) -> None:
-    """From random weights and a warm-up to labels that are shorter and gaps that are smaller."""
-    run = make_run("tsp", rounds=4, epochs_per_round=8, validations=4, reconstructions=10, learning_rate=3e-3)
-    out = run_training(run, tmp_path, store)
-    gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
-    assert min(gaps[1:]) < 0.75 * gaps[0]
-
-
 # -- what a batch is ------------------------------------------------------------------------------------------------
 
 
@@ -251,24 +242,6 @@ def test_gradients_are_clipped_if_so_asked(problem: str, tmp_path: Path, store: 
         assert (max(norms[before:]) <= 1e-3 * (1 + 1e-4)) is (clip is not None)
 
 
-def test_every_step_is_an_update(problem: str, tmp_path: Path, store: Path) -> None:
-    batches = rounds(make_run(problem, longest=6), store, tmp_path)
-    decisions = {paths_of(batches, i).shape[1]: batches.train(i)[1] for i in range(5)}
-    certain = 3 if problem == "tsp" else 1  # both ends and a single candidate; the first customer
-    assert all(updates == length - certain for length, updates in decisions.items())
-
-
-# -- bad input ------------------------------------------------------------------------------------------------------
-
-
-def test_what_cannot_be_is_refused_before_training(problem: str, tmp_path: Path, store: Path) -> None:
-    with pytest.raises(NeurouteError, match="give 4 to 16"):
-        rounds(make_run(problem, longest=17), store, tmp_path)
-
-
-# -- killed, stopped, damaged, and started from another run ----------------------------------------------------------
-
-
 # -- resuming -------------------------------------------------------------------------------------------------------
 
 
@@ -338,15 +311,15 @@ def test_a_signal_stops_re_construction_soon_and_keeps_it(problem: str, tmp_path
     assert_same(whole, run_training(run, tmp_path / "stopped", store))
 
 
+# -- starting from another run --------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("damaged", [b"cut short", b""])
 def test_damaged_solutions_are_named(problem: str, damaged: bytes, tmp_path: Path, store: Path) -> None:
     (tmp_path / "solutions").mkdir()
     (tmp_path / "solutions" / "0-0-24.npz").write_bytes(damaged)
     with pytest.raises(NeurouteError, match=r"0-0-24\.npz: not a readable npz .* delete it"):
         rounds(make_run(problem), store, tmp_path).train(0)
-
-
-# -- starting from another run --------------------------------------------------------------------------------------
 
 
 def checkpoint(path: Path, net: Network, seed: int = 7) -> dict[str, torch.Tensor]:
@@ -365,13 +338,3 @@ def test_a_run_starts_from_anothers_weights(problem: str, tmp_path: Path, store:
     found, about = load_checkpoint(out / "model.safetensors", run.network)
     assert all(torch.equal(found.state_dict()[name], weights[name]) for name in weights)
     assert about["spec"]["start"] == "sit/first"
-
-
-def test_a_start_that_does_not_fit_is_refused(problem: str, tmp_path: Path, store: Path) -> None:
-    start = tmp_path / "first.safetensors"
-    checkpoint(start, network(problem, depth=2))
-    run = make_run(problem).model_copy(update={"start": "sit/first"})
-    with one_line(r"holds Sit.*depth=2.*but sit/tiny.* is a Sit.*depth=1"):
-        run_training(run, tmp_path, store, start)
-    with pytest.raises(NeurouteError, match="no such checkpoint"):
-        run_training(run, tmp_path, store, tmp_path / "absent.safetensors")

@@ -1,6 +1,5 @@
 """Self-improvement: it learns without labels, keeps the best policy only, and resumes byte for byte."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +8,13 @@ import pytest
 import torch
 from refusals import one_line
 
-from neuroute.datasets.problem_spec import spec_of
 from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.registry import Part
 from neuroute.specs.objects import Run
 from neuroute.training import self_improvement
 from neuroute.training.cvrp import CvrpPath, begin_at_depot
 from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches
-from tiny import copy_weights, log_lines, run_training, same_weights, scheme_of, self_improving, set_gaps
+from tiny import copy_weights, run_training, same_weights, scheme_of, self_improving, set_gaps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -33,20 +31,6 @@ def batches_of(run: Run, **settings: Any) -> SelfImprovementBatches:
 
 def training_set(run: Run, **settings: Any) -> SampledTrainingSet:
     return batches_of(run, **settings).sampled
-
-
-def mean_length(data: SampledTrainingSet) -> float:
-    spec = spec_of(data.run.validation)
-    return float(spec.lengths(spec.from_arrays(data.arrays), data.solutions).mean())
-
-
-@pytest.mark.slow
-def test_learns_without_labels(tmp_path: Path, store: Path) -> None:
-    run = self_improving(epochs=8, instances=100, beam=8, passes=6, validations=8)
-    gaps = [line["gap_pct"] for line in log_lines(run_training(run, tmp_path, store), "validation")]
-    assert len(gaps) == 9  # before the first batch, and at the end of each epoch
-    assert min(gaps[1:]) < 0.5 * gaps[0]
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["samples"] == 8 * 600
 
 
 def test_a_resumed_epoch_keeps_its_solutions(problem: str) -> None:
@@ -145,15 +129,6 @@ def test_solutions_depend_on_seed_and_epoch_and_not_on_memory(problem: str) -> N
     for x, y in zip(other.arrays, mine.arrays, strict=True):
         np.testing.assert_array_equal(x, y)
     assert not np.array_equal(other.solutions, mine.solutions)
-
-
-def test_more_samples_give_shorter_labels(problem: str) -> None:
-    means = []
-    for beam in (1, 4, 16):
-        data = training_set(self_improving(problem, beam=beam))
-        data.batch(0, 0, 1)
-        means.append(mean_length(data))
-    assert means[2] < means[1] < means[0]
 
 
 def test_a_path_whose_second_stop_begins_a_route_may_begin_at_the_depot() -> None:

@@ -1,7 +1,5 @@
 """Training: it learns, it resumes byte for byte, and its settings mean what they say."""
 
-import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +10,18 @@ from refusals import one_line
 
 from neuroute.core import device
 from neuroute.core.digest import locate
-from neuroute.core.errors import NeurouteError
-from neuroute.core.files import exclusive
 from neuroute.decoding.memory import in_precision_of_device
-from neuroute.networks.weights import load_checkpoint, weights_digest
+from neuroute.networks.weights import load_checkpoint
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.problems import sub_paths
 from neuroute.specs.objects import Labels, Network, Run
 from neuroute.training import supervised
 from neuroute.training.supervised import SupervisedBatches, TrainingSet
-from neuroute.training.train import Settings, train
-from tiny import log_lines, make_run, run_training, same_weights, scheme_of, self_improving, set_gaps, training_set
-
-CPU = torch.device("cpu")
+from tiny import make_run, run_training, same_weights, scheme_of, self_improving, set_gaps, training_set
 
 
 def batches(run: Run, store: Path, memory_gb: float = 4.0) -> SupervisedBatches:
     return SupervisedBatches(scheme_of(run, memory_gb=memory_gb), training_set(run, store))
-
-
-@pytest.mark.slow
-def test_learns_and_logs(tmp_path: Path, store: Path) -> None:
-    out = run_training(make_run(epochs=20), tmp_path, store)
-    losses = [line["loss"] for line in log_lines(out, "train")]
-    peaks = [line["loss_max"] for line in log_lines(out, "train")]
-    assert all(loss <= peak + 1e-6 < math.inf for loss, peak in zip(losses, peaks, strict=True))
-    gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
-    assert np.mean(losses[-10:]) < 0.8 * np.mean(losses[:5])
-    assert len(gaps) == 4  # before the first batch, and three evenly spaced
-    assert gaps[-1] < gaps[0]
-    about = json.loads((out / "run.json").read_text())
-    assert about["weights_sha256"] == weights_digest(load_checkpoint(out / "model.safetensors")[0])
-    assert about["batches"] == 20 * 4
-    assert about["samples"] == 20 * 120
 
 
 def test_same_seed_same_bytes_another_seed_others(tmp_path: Path, store: Path) -> None:
@@ -71,22 +48,6 @@ def test_networks_that_sub_paths_are_not_for_are_refused(
     with one_line("cannot learn from sub-paths"):
         run_training(run, tmp_path, store)
     assert not (tmp_path / "state" / "state.pt").exists()
-
-
-def test_two_trainings_of_one_run_are_refused(tmp_path: Path, store: Path) -> None:
-    with exclusive(tmp_path / "out" / ".lock", "x"), pytest.raises(NeurouteError, match="already running"):
-        run_training(make_run(), tmp_path, store)
-
-
-def test_missing_labels_are_said(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="neuroute label"):
-        run_training(make_run(), tmp_path, tmp_path / "no-labels")
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
-def test_absent_cuda_is_said_first(tmp_path: Path, store: Path) -> None:
-    with pytest.raises(NeurouteError, match="no CUDA device"):
-        train(make_run(), tmp_path, tmp_path, [store], Settings("cuda"), code="c", network_code="n")
 
 
 @pytest.mark.parametrize(("step", "updates"), [("sub-path", None), ("decision", 1), ("summed", 1)])
@@ -133,18 +94,6 @@ def test_learning_rate_decays_by_batches_after_a_warm_up(store: Path) -> None:
     assert b.learning_rate(0) == pytest.approx(2e-3 * 0.1)
     assert b.learning_rate(2) == pytest.approx(2e-3 * 0.5 * 0.55)
     assert b.learning_rate(4) == pytest.approx(2e-3 * 0.25)
-
-
-def test_training_set_batches_do_not_depend_on_history(store: Path) -> None:
-    run = make_run(epochs=3)
-    data = TrainingSet(run.data, [store], 0, shuffle=True)
-    late = data.batch(2, 96, 24)
-    again = TrainingSet(run.data, [store], 0, shuffle=True)
-    for epoch in range(3):
-        rows = np.concatenate([again.batch(epoch, i, 24)[0] for i in range(0, 120, 24)])
-        assert len(np.unique(rows.reshape(120, -1), axis=0)) == 120  # every sample once an epoch
-    np.testing.assert_array_equal(late[0], again.batch(2, 96, 24)[0])
-    assert not np.array_equal(again.batch(0, 0, 24)[0], again.batch(1, 0, 24)[0])
 
 
 @pytest.mark.parametrize("ahead", [False, True])
@@ -203,16 +152,6 @@ def test_suffixes_end_where_the_tour_begins(store: Path) -> None:
     path = sub_paths.cut(coords, tours, 7, 4, False)
     torch.testing.assert_close(path, coords[:, [7, 8, 9, 0]])
     assert batches(make_run(step="decision", sub_paths="suffix"), store).train(0)[1] == 1
-
-
-def test_a_path_without_decisions_leaves_no_nan_in_the_log(tmp_path: Path, store: Path) -> None:
-    """A suffix of three stops has none, and a mean over it is no number."""
-    run = make_run(step="sub-path", sub_paths="suffix", epochs=10)
-    state = batches(run, store)
-    assert 0 in {state.train(index)[1] for index in range(40)}
-    for line in log_lines(run_training(run, tmp_path, store), "train"):
-        assert math.isfinite(line["loss"])
-        assert math.isfinite(line["loss_max"])
 
 
 def test_bf16_is_for_cpus_that_have_products_in_it(

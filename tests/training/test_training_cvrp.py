@@ -1,26 +1,18 @@
 """CVRP training: targets, loads, learning, and the whole way from labels to records."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
-from untrained import decoded
 
-from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.driver import evaluate
-from neuroute.evaluation.loaded import RunContext
-from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.cvrp_sub_paths import Draw, by_load
 from neuroute.problems.vrp import from_routes, to_routes
-from neuroute.specs.objects import Decoding, Run
-from neuroute.training.cvrp import CvrpBatches, RoutedBatches, cut, last_stops, loss, supervised
-from tiny import N, cvrp_run, log_lines, run_training, scheme_of
-from tiny import cvrp_labels as labels
+from neuroute.specs.objects import Run
+from neuroute.training.cvrp import CvrpBatches, cut, last_stops, loss, supervised
+from tiny import cvrp_run, scheme_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -105,20 +97,6 @@ def test_the_last_stops_by_hand() -> None:
     assert (whole.demand[0] * 16).tolist() == [0, 0, 5, 4, 6, 3, 1, 2]
 
 
-def test_suffixes_have_all_lengths_and_keep_the_stored_direction(store: Path) -> None:
-    b = batches(cvrp_run(sub_paths="suffix", step="decision"), store)
-    arrays = [torch.from_numpy(a) for a in b.data.batch(0, 0, 32)]
-    coords, demand, capacity, solutions = arrays
-    found = {}
-    for index in range(200):
-        path = b._sub_path(index, *arrays)
-        length = path.shape[1]
-        assert torch.equal(path.coords, last_stops(coords, demand, capacity, by_load(demand, solutions), length).coords)
-        found[length] = path
-    assert set(found) == set(range(3, N + 2))
-    assert b.train(0)[1] == 1
-
-
 def test_the_network_gets_what_it_gets_when_decoding(store: Path) -> None:
     """Row r of a sub-path: stop r, the stops after it, the depot."""
     b = batches(cvrp_run(), store)
@@ -145,68 +123,3 @@ def test_gradient_accumulation_changes_nothing(store: Path) -> None:
         b._backward(path, 0, 1.0, sync=True)
         gradients.append(torch.cat([p.grad.flatten() for p in b.model.parameters() if p.grad is not None]))
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-7)
-
-
-def test_learns_and_is_measured(tmp_path: Path, store: Path) -> None:
-    run = cvrp_run(epochs=10, validations=3, learning_rate=5e-3)
-    out = run_training(run, tmp_path / "whole", store)
-    gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
-    assert gaps[-1] < 0.6 * gaps[0]
-    # On a sub-path of its own, the trained network is surer of the labels than a fresh one.
-    fresh, trained = batches(run, store), batches(run, store)
-    trained.model.net.load_state_dict(load_checkpoint(out / "model.safetensors")[0].state_dict())  # type: ignore[union-attr]
-    path = fresh._sub_path(3, *(torch.from_numpy(a) for a in fresh.data.batch(0, 0, 96)))
-    rows = range(path.shape[1] - 1)
-    before, after = (sum(loss(b.model, path, row).item() for row in rows) for b in (fresh, trained))
-    assert after < 0.9 * before
-
-    decodings = Decoding(), Decoding(method="rrc", iterations=9)
-    evaluation = decoded(run, *((labels("val", 16), decoding) for decoding in decodings))
-    context = RunContext(scale="smoke", code="c", network_code="n", device="cpu", threads=1)
-    evaluate(evaluation, run, out / "model.safetensors", tmp_path / "records.csv", replace(context, label_dirs=[store]))
-    table = pd.read_csv(tmp_path / "records.csv").set_index(["decoding", "metric"])["value"]
-    assert table["greedy", "gap_pct"] == pytest.approx(gaps[-1])
-    assert -0.5 < table["rrc9", "gap_pct"] < table["greedy", "gap_pct"]
-    assert table["greedy", "gflops_shrinking"] > 0
-    lengths = np.load(tmp_path / "records.npz")
-    assert lengths[f"{labels('val', 16).dataset.id}|reference"].shape == (16,)
-
-
-# -- LEHD/4E-L: whole batches with draws of their own ---------------------------------------------------------------
-
-LIGHT = "LehdCvrpLight"
-
-
-def test_batches_are_whole(store: Path) -> None:
-    run = cvrp_run(LIGHT)
-    found = batches(run, store)
-    assert isinstance(found, RoutedBatches)
-    assert found._micro_batch(N) == 32
-    assert not isinstance(batches(cvrp_run(), store, memory_gb=1e-4), RoutedBatches)
-    with pytest.raises(NeurouteError, match="32 instances of 10 customers take about .* memory_gb is 0.0001"):
-        batches(run, store, memory_gb=1e-4)
-
-
-def test_a_batch_draws_by_its_number(store: Path) -> None:
-    """Nothing hangs on torch's own generator; another batch draws otherwise."""
-    run, losses = cvrp_run(LIGHT, step="decision", epochs=2), []
-    for noise in (1, 2):
-        found = batches(run, store)
-        torch.manual_seed(noise)
-        losses.append([float(found.train(index)[0]) for index in range(2)])
-    assert losses[0] == losses[1]
-    found = batches(run, store)
-    path = found._sub_path(0, *(torch.from_numpy(a) for a in found.data.batch(0, 0, 32)))
-    begin = {name: value.clone() for name, value in found.model.state_dict().items()}
-    seen = []
-    for index in (0, 1, 2, 3, 0):
-        found.train(index)
-        found.model.load_state_dict(begin)
-        seen.append(float(found._loss(path, 0).detach()))
-    assert seen[0] == seen[4]
-    assert len(set(seen)) == 4
-
-
-def test_experts_learn(tmp_path: Path, store: Path) -> None:
-    gaps = log_lines(run_training(cvrp_run(LIGHT, epochs=12), tmp_path, store), "validation")
-    assert gaps[-1]["gap_pct"] < 0.6 * gaps[0]["gap_pct"]

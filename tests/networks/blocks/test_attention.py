@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from refusals import one_line
 from torch import Tensor
 
 from neuroute.networks.blocks.attention import (
@@ -17,8 +16,6 @@ from neuroute.networks.blocks.attention import (
     rotate,
     split_heads,
 )
-from neuroute.networks.weights import build
-from neuroute.specs.objects import Network
 
 SCALE = 0.37
 
@@ -129,18 +126,6 @@ def test_frequencies_are_the_papers() -> None:
     assert axial_frequencies(4).tolist() == [14]
 
 
-@pytest.mark.parametrize("width", [2, 6, 10, 18])
-def test_a_head_that_axial_rope_cannot_split_is_one_clear_line(width: int) -> None:
-    with pytest.raises(ValueError, match=f"head of {width} channels.*multiple of 4"):
-        axial_frequencies(width)
-    network = Network(
-        kind="neuroute.networks.pens:Pens", arguments={"width": 3 * width, "heads": 3, "positions": "rope"}
-    )
-    with one_line(f"cannot be built.*head of {width} channels.*multiple of 4"):
-        build(network)
-    build(network.model_copy(update={"arguments": {**network.arguments, "positions": "alibi"}}))  # nothing to split
-
-
 def test_distances_are_exact_where_points_nearly_coincide() -> None:
     """The way by squares and products finds 0 or ten times as much."""
     a, b = torch.rand(2, 5, 2, dtype=torch.float64), torch.rand(2, 7, 2, dtype=torch.float64)
@@ -149,15 +134,6 @@ def test_distances_are_exact_where_points_nearly_coincide() -> None:
     close = (0.9 + 1e-6 * torch.rand(1, 200, 2, dtype=torch.float64)).float()
     exact = (close.double()[:, :, None] - close.double()[:, None]).norm(dim=-1)
     torch.testing.assert_close(pairwise_distances(close, close).double(), exact, rtol=1e-5, atol=0)
-
-
-def test_turns_of_half_precision_are_made_in_single() -> None:
-    """bf16 has no digits for the angles of stretched instances: only the result is rounded."""
-    x, coords = torch.randn(1, 1, 9, 8), 5 * torch.rand(1, 9, 2)
-    rotation = axial_rotation(coords, axial_frequencies(8))
-    turned = rotate(x.bfloat16(), rotation)
-    assert turned.dtype == torch.bfloat16
-    assert torch.equal(turned, rotate(x.bfloat16().float(), rotation).bfloat16())
 
 
 def test_compiled_rotation_has_the_gradient_of_the_eager_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.mixture import Hierarchical, LinearExperts, Mixture, MlpExperts, join_calls
+from neuroute.networks.blocks.mixture import Hierarchical, LinearExperts, Mixture, MlpExperts
 from neuroute.networks.blocks.routing import (
     LEVELS,
     METHODS,
@@ -97,12 +97,6 @@ def test_sparse_equals_dense(method: str, level: str, mlp: bool) -> None:
         torch.testing.assert_close(sparse, whole, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("top", [1, 2, 3, 4])
-def test_any_number_of_experts_each(top: int) -> None:
-    net, x = mixture(top=top).eval(), tokens()
-    torch.testing.assert_close(net(x), dense(net, x, Routing()), rtol=1e-12, atol=1e-12)
-
-
 def test_an_expert_that_nobody_takes_is_not_run() -> None:
     net, x = mixture().eval(), tokens()
     net.gate.weight.data.zero_()
@@ -158,11 +152,6 @@ def test_a_hierarchical_gate_draws_with_its_probabilities() -> None:
     for _ in range(400):
         net(tokens()[:1, :1], routing, first)
     assert 0.74 < float(torch.cat(routing.sparse).double().mean()) < 0.86
-
-
-def test_together_is_the_way_back() -> None:
-    x = tokens(3)
-    assert torch.equal(join_calls(x.unflatten(1, (3, -1)).transpose(0, 1)), x)
 
 
 # -- gates: the paper's equations term by term, what starts where, and what they refuse -------------------------------
@@ -223,12 +212,6 @@ def test_evaluation_has_no_noise_and_counts_loads() -> None:
     assert torch.equal(routing.reports[0].load, counts.double())
 
 
-def test_all_experts_have_counted_loads_in_training_too() -> None:
-    routing = Routing(balance=True)
-    gate(top=M)(units(), routing)
-    assert torch.equal(routing.reports[0].load, torch.full((2, M), UNITS, dtype=torch.float64))
-
-
 def test_the_balance_loss_is_that_of_the_paper() -> None:
     importance, load = torch.rand(3, M), torch.rand(3, M)
     expected = sum(float(x.var() / x.mean() ** 2) for x in (*importance, *load))
@@ -246,13 +229,6 @@ def test_a_single_expert_of_each_learns_from_the_balance_loss_alone() -> None:
     routing.loss().backward()
     assert net.weight.grad.any()
     assert net.noise.grad.any()
-
-
-def test_noise_is_that_of_the_generator() -> None:
-    net, x = gate(), units()
-    first, again, other = (net(x, Routing(torch.Generator().manual_seed(seed))).weights for seed in (5, 5, 6))
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
 
 
 def test_expert_choice_takes_the_best_units_of_each_expert() -> None:
@@ -297,18 +273,3 @@ def test_gates_start_at_noise_where_they_are_noisy() -> None:
             assert bool(net.weight.any()) != noisy
             assert float(net.weight.detach().abs().max()) <= 1 / math.sqrt(len(net.weight))
             assert not net.noise.any()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"method": "best"}, "no gate 'best'"),
-        ({"level": "galaxy"}, "at level 'galaxy'"),
-        ({"method": "soft", "level": "problem"}, "nothing to choose from"),
-        ({"top": 5}, "from 1 to all 4 experts, not 5"),
-        ({"top": 0}, "not 0"),
-    ],
-)
-def test_what_is_not_there_is_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Gate(**{"width": W, "experts": M, "top": K} | change)

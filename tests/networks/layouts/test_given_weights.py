@@ -96,14 +96,6 @@ def test_pomo_of_either_code_serves_where_it_fits(tmp_path: Path) -> None:
     refused(run_of(file, MVMOE, "vrp", **SHAPE, experts=0), "of another shape: embed.customers.weight")
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
-    file = tmp_path / "theirs.pt"
-    file.write_bytes(b"hello")
-    refused(run_of(file, ICAM, **WITHOUT_HEADS), "not a readable torch file")
-    torch.save({"x": torch.zeros(1)}, file)
-    refused(run_of(file, ICAM, **WITHOUT_HEADS), "holds 1 tensors, but the run is", "missing: .*embed.weight")
-
-
 def test_a_checkpoint_of_ours_serves_if_its_code_is_the_same(tmp_path: Path) -> None:
     network, file = Network(kind=ICAM, arguments=WITHOUT_HEADS | {"train_nodes": 20}), tmp_path / "theirs.safetensors"
     save_checkpoint(file, build(network), {"run": "x", "network": network.model_dump(), "code": "before"})

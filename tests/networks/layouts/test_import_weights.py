@@ -188,16 +188,6 @@ def test_missing_and_left_over_names(tmp_path: Path) -> None:
     refused(tmp_path, own, "no network 'pointer'", "pointer")
 
 
-def test_wrong_shapes(tmp_path: Path) -> None:
-    state = published()
-    name = "decoder.layers.0.multi_head_combine.bias"
-    refused(tmp_path, state | {name: torch.zeros(5)}, r"layers.0.out.bias \(5,\) for \(16,\)")
-    refused(tmp_path, state, "of another shape", width=32)
-    refused(tmp_path, state, "missing: decoder.layers.2", depth=3)
-    refused(tmp_path, state, "not divisible", heads=3)
-    refused(tmp_path, state, "unexpected keyword argument 'rows'", rows=3)
-
-
 def test_numbers_that_are_none(tmp_path: Path) -> None:
     state = published()
     refused(tmp_path, state | {"decoder.Linear_final.bias": torch.tensor([1])}, "int64, not torch.float32")
@@ -225,15 +215,6 @@ def test_a_pickle_that_would_execute_code_is_refused(tmp_path: Path, archive: bo
     assert not (tmp_path / "b.safetensors").exists()
 
 
-def test_what_is_no_state_dict(tmp_path: Path) -> None:
-    refused(tmp_path, nn.Linear(2, 2), "not only tensors")  # a whole module
-    refused(tmp_path, {"net": nn.Linear(2, 2)}, "not only tensors")
-    refused(tmp_path, {"place": Path("x"), "model_state_dict": published()}, "not only tensors")
-    refused(tmp_path, [torch.zeros(1)], "holds a list")
-    refused(tmp_path, {"epoch": 3}, r"'epoch' \(int\) is no tensor")
-    refused(tmp_path, published() | {"epoch": 3}, r"'epoch' \(int\) is no tensor")
-
-
 def test_logs_of_numpy_before_version_2_are_read(tmp_path: Path) -> None:
     """Their scalars name numpy.core, not numpy._core."""
     content = {"result_log": {"val_gap": [np.float64(1.5)]}, "model_state_dict": published()}
@@ -252,25 +233,6 @@ def test_files_that_are_no_weights(tmp_path: Path, name: str, content: bytes, re
     with one_line("not a readable"):
         import_weights(tmp_path / name, tmp_path / "b.safetensors", "lehd", NONE)
     assert not recwarn.list
-
-
-def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
-    torch.save({"model_state_dict": published()}, tmp_path / "whole.pt")
-    whole = (tmp_path / "whole.pt").read_bytes()
-    for share in (0.2, 0.9, 0.999):
-        (tmp_path / "a.pt").write_bytes(whole[: int(share * len(whole))])
-        with one_line(r"a\.pt: not a readable torch file"):
-            import_weights(tmp_path / "a.pt", tmp_path / "b.safetensors", None, {"heads": HEADS})
-    assert not (tmp_path / "b.safetensors").exists()
-
-
-def test_asking_for_the_impossible(tmp_path: Path) -> None:
-    for name in ("absent.pt", "absent.safetensors"):
-        with pytest.raises(NeurouteError, match="no such file"):
-            import_weights(tmp_path / name, tmp_path / "b.safetensors", "lehd", NONE)
-    torch.save(published(), tmp_path / "a.pt")
-    with pytest.raises(NeurouteError, match=r"end in \.safetensors"):
-        import_weights(tmp_path / "a.pt", tmp_path / "b.pt", "lehd", NONE)
 
 
 def test_from_the_command_line(tmp_path: Path) -> None:

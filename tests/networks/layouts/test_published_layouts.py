@@ -15,7 +15,6 @@ import published_code as there
 import published_formulas as formulas
 import published_glop as glop
 import published_mdam as mdam
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
 from neuroute.networks.blocks.routing import Routing
@@ -263,15 +262,3 @@ def test_wrong_files_name_what_differs(tmp_path: Path, name: str) -> None:
     refused(tmp_path, case, content_of(case, narrow), "do not fit each other|of another shape")
     broken = state | {one: state[one] * torch.nan}
     refused(tmp_path, case, content_of(case, broken), "not finite")
-
-
-def test_variants_with_the_same_tensors_are_asked_for(tmp_path: Path) -> None:
-    case = CASES["POMO OVRP"]._replace(arguments={})
-    refused(tmp_path, case, content_of(case, state_of(case)), "OVRP or VRPL; give --argument inputs=OVRP")
-
-
-def test_another_problem_than_is_said(tmp_path: Path) -> None:
-    case = CASES["ICAM cvrp"]
-    torch.save(content_of(case, state_of(case)), tmp_path / "theirs.pt")
-    with pytest.raises(NeurouteError, match="laid out as ICAM for the CVRP, not as icam; leave out --network"):
-        import_weights(tmp_path / "theirs.pt", tmp_path / "ours.safetensors", "icam", {})

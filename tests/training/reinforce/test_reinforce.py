@@ -179,29 +179,6 @@ def test_elites_count_once_more() -> None:
 # -- what is refused ------------------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
-    for wrong, what in (
-        ({"sizes": (3, 8)}, "sizes: 3 to 8"),
-        ({"sizes": (9, 8)}, "sizes: 9 to 8"),
-        ({"sizes": (8, 20), "batch_nodes": 8, "batch_size": 5}, "leaves none at 20"),
-        ({"batch_size": 5000}, "the most are 4096"),
-        ({"elite": Elite(k=9)}, "elite.k: the best 9 of 8"),
-        ({"elite": Elite(k=5), "starts": 4}, "elite.k: the best 5 of 4"),
-        ({"starts": 9}, "starts: 9"),
-        ({"capacities": (8, 20)}, "capacities"),
-        ({"drops": (1,)}, "drops"),
-        ({"name": "Stage 1"}, "name"),
-    ):
-        with pytest.raises(ValueError, match=what):
-            stage(**wrong)
-    with pytest.raises(ValueError, match="names of their own"):
-        make_run(stage("a"), stage("a"))
-    with pytest.raises(NeurouteError, match="stage 'only' draws capacities"):
-        batches_of(make_run(stage(capacities=(50, 100))), tmp_path)
-    with pytest.raises(NeurouteError, match="with many starts"):
-        batches_of(make_run(), tmp_path, net=torch.nn.Linear(1, 1))
-
-
 @pytest.mark.parametrize("kind", ["icam", "icam_cvrp", "pomo_cvrp"])
 def test_a_training_that_diverges_says_so_at_once(kind: str, tmp_path: Path) -> None:
     """So that nothing is validated with weights that are no numbers: greedy routes would be built forever."""
@@ -217,7 +194,7 @@ def test_a_training_that_diverges_says_so_at_once(kind: str, tmp_path: Path) -> 
         training.train(1)
 
 
-# -- learning -------------------------------------------------------------------------------------------------------
+# -- draws -----------------------------------------------------------------------------------------------------------
 
 
 def test_memory_at_500_nodes_is_bounded(tmp_path: Path) -> None:
@@ -231,9 +208,6 @@ def test_memory_at_500_nodes_is_bounded(tmp_path: Path) -> None:
     decisions = batches._moves_per_part(spec, instances) * instances * 500
     assert decisions * 500 <= reinforce.MAX_NODES_PER_BATCH["cpu"]
     assert decisions * 500 * reinforce.LEARNING_BYTES < 1e8
-
-
-# -- draws -----------------------------------------------------------------------------------------------------------
 
 
 def test_samples_follow_the_probabilities() -> None:

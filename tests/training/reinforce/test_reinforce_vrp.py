@@ -16,20 +16,15 @@ from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.vrp import VrpBatch
 from neuroute.networks.blocks.routing import Routing
-from neuroute.networks.mvmoe import MvMoe
-from neuroute.networks.pomo import PomoCvrp
-from neuroute.problems.registry import Part
 from neuroute.problems.vrp import SWITCHES, lengths, number_of_starts, valid
 from neuroute.specs.objects import Dataset, Run
-from neuroute.specs.trainings import Elite
 from neuroute.training.policy_gradient import weights
 from neuroute.training.reinforce import MAX_NODES_PER_BATCH, Reinforcement
-from neuroute.training.reinforce import reinforce as reinforce_tsp
-from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
+from neuroute.training.reinforce_vrp import VrpReinforcement
 from neuroute.training.sampling_streams import noise, sampling, shapes, variants
 from reinforcing import assert_alike, backward, gradients
-from tiny import CPU, scheme_of
-from tiny_reinforced_vrp import DENSE, SHAPE, SIX, batches_of, make_run, stage
+from tiny import CPU
+from tiny_reinforced_vrp import DENSE, SIX, batches_of, make_run, stage
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
@@ -192,23 +187,3 @@ def test_every_problem_trains_a_batch(tmp_path: Path, variant: str, network: dic
     assert all(p.isfinite().all() for p in batches.net.parameters())
     moved = [not torch.equal(a, b) for a, b in zip(before, batches.net.parameters(), strict=True)]
     assert sum(moved) > 0.9 * len(moved)
-
-
-# -- what is refused ------------------------------------------------------------------------------------------------
-
-
-def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="a network for its 16 variants"):
-        batches_of(make_run(), tmp_path, net=PomoCvrp(depth=1, width=16, heads=2, feed_forward=16))
-    with pytest.raises(NeurouteError, match="stage 'only' names no variants"):
-        batches_of(make_run(stage(variants=())), tmp_path)
-    with pytest.raises(NeurouteError, match="elite.k is 8.*few as 7 solutions"):
-        batches_of(make_run(stage(elite=Elite(k=8))), tmp_path)
-    for wrong in (make_run(stage(variants=()), balance=0.1), make_run(stage())):
-        net = MvMoe(**SHAPE)
-        with pytest.raises(NeurouteError, match="`variants` and `balance` are for problem 'vrp'"):
-            reinforce_tsp(scheme_of(wrong, net, tmp_path))
-    for part in ("decision", "supervised"):
-        with pytest.raises(NeurouteError, match=f"problem 'vrp' has no '{part}' yet; it has .*reinforce"):
-            Part[Any](part).of("vrp")
-    assert Part[Any]("reinforce").of("vrp") is reinforce

@@ -1,19 +1,13 @@
 """REINFORCE on 16 VRPs from begin to end: fresh starts, that it learns, and as the training stage runs it."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from neuroute.datasets.streams import vrp_dataset
-from neuroute.decoding.multi_start import multi_start
-from neuroute.decoding.vrp import VRP
 from neuroute.networks.blocks.mixture import LinearExperts, Mixture
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.weights import load_checkpoint, unpacked_stages
-from neuroute.problems.vrp import lengths
-from neuroute.specs.objects import Dataset
 from neuroute.specs.trainings import Reinforced
 from tiny import label_store, log_lines, run_training, same_weights
 from tiny_reinforced_vrp import batches_of, make_run, stage, validation
@@ -34,33 +28,6 @@ def test_a_fresh_start_takes_weights_but_no_moments(tmp_path: Path, vrp_store: P
         (step,) = {int(state["step"]) for state in batches.optimizer.state.values()}
         steps[fresh] = step
     assert steps == {False: 7, True: 1}
-
-
-# -- learning -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("network", [{}, {"hierarchy": "step"}], ids=["4E", "4E-L"])
-def test_it_learns(tmp_path: Path, network: dict[str, Any]) -> None:
-    """Greedy solutions of problems that batches are drawn of, and of one that none is of, become shorter."""
-    run = make_run(
-        stage(batches_per_epoch=80, sizes=(10, 10), batch_size=24, learning_rate=3e-3), network=network, balance=0.01
-    )
-    batches = batches_of(run, tmp_path, double=False)
-
-    def mean(variant: str) -> float:
-        instances = vrp_dataset(Dataset(problem="vrp", variant=variant, split="val", n=10, count=64))
-        batches.net.eval()
-        found = multi_start(VRP, batches.net, instances, 1)
-        batches.net.train()
-        return float(lengths(instances, found.numpy()).mean())
-
-    shown = ("CVRP", "OVRPTW", "VRPBL")
-    before = [mean(variant) for variant in shown]
-    for index in range(80):
-        batches.train(index)
-    after = [mean(variant) for variant in shown]
-    assert all(b < 0.93 * a for a, b in zip(before, after, strict=True)), (before, after)
 
 
 # -- as the training stage runs it ----------------------------------------------------------------------------------
