@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from untrained import tsp_text
 
-from neuroute.core.digest import reach
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import fetch
 from neuroute.datasets.benchmarks import (
@@ -140,26 +139,6 @@ def test_large_scale_studies_take_the_instances_of_sit(public: Callable[[str], P
     assert {k.name for k in study_instances(10_001)} == pens
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [("CAPACITY : \t206", "CAPACITY : 207"), ("1\t365\t689", "1\t365\t690"), ("2\t38", "2\t39")],
-)
-def test_an_altered_file_of_cvrplib_is_one_line(cvrplib: Path, tmp_path: Path, before: str, after: str) -> None:
-    text = (cvrplib / "cvrplib_x" / "X-n101-k25.vrp").read_text()
-    assert before in text
-    path = tmp_path / "X-n101-k25.vrp"
-    path.write_text(text.replace(before, after))
-    with pytest.raises(NeurouteError, match="not CVRPLIB's X-n101-k25 .101 nodes.*`neuroute fetch cvrplib` gets"):
-        read_known(tmp_path, "X-n101-k25", "cvrplib")
-    with pytest.raises(NeurouteError, match="X-n106-k14.vrp: no such file; `neuroute fetch cvrplib` gets it"):
-        read_known(tmp_path, "X-n106-k14", "cvrplib")
-
-
-def test_unknown_benchmarks_are_one_line() -> None:
-    with pytest.raises(NeurouteError, match="unknown benchmark 'golden'; known: tsplib, cvrplib, solomon"):
-        library("golden")
-
-
 # -- those that come with the package -------------------------------------------------------------------------
 
 
@@ -178,13 +157,6 @@ def test_the_packages_instances_are_the_published_ones(benchmark: str, tmp_path:
     assert place_of(tmp_path, name, benchmark) == tmp_path  # the user's copy goes first
     assert survey(tmp_path, benchmark).keys() == published_instances(benchmark).keys() - {name}
     assert Path(path).read_bytes() == names[name].read_bytes()
-
-
-def test_what_comes_with_the_package_is_not_downloaded(asked: list[str], server: str, tmp_path: Path) -> None:
-    here = fetch.fetch("solomon", tmp_path / "got", server)
-    assert here.offline
-    assert here.missing.keys() == published_instances("solomon").keys() - packaged_files("solomon").keys()
-    assert {path.stem for path in (tmp_path / "got").iterdir()} == packaged_files("solomon").keys()
 
 
 # -- fetching, from a server of our own -----------------------------------------------------------------------
@@ -383,10 +355,3 @@ def test_cvrplib_comes_from_a_folder_for_each_set(
     assert sorted(p.name for p in folder.iterdir()) == ["Li_21.vrp", "X-n101-k25.vrp"]
     write_manifest(tmp_path / "m.json", folder, missing, "cvrplib")
     assert read_manifest(tmp_path / "m.json", "cvrplib") == (folder, ["X-n101-k25", "Li_21"])
-
-
-def test_one_benchmarks_code_is_no_part_of_anothers() -> None:
-    for benchmark, others in (("TSPLIB", ("CVRPLIB", "SOLOMON")), ("CVRPLIB", ("TSPLIB", "SOLOMON"))):
-        reached = reach(("neuroute.datasets.fetch:provide", f"neuroute.datasets.benchmarks:{benchmark}"))
-        assert ("neuroute.datasets.benchmarks", benchmark) in reached
-        assert not reached & {("neuroute.datasets.benchmarks", other) for other in others}

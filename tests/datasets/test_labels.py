@@ -14,7 +14,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
 from neuroute.datasets.labels import make_labels, pack_labels, restore_labels, solve_part
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.datasets.problem_specs import CVRP
 from neuroute.datasets.store import check_made, iterate_shards, load_tours
 from neuroute.datasets.streams import coordinates, cvrp_dataset, dataset_coordinates
 from neuroute.problems.cvrp import cost, is_feasible
@@ -182,12 +181,6 @@ def test_what_does_not_fit_is_refused(tmp_path, twenty, place, suffix, change, m
         make_labels(block, tmp_path / "store", [tmp_path / "cache"], workers=1)
 
 
-def test_a_store_that_cannot_be_a_folder(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(NeurouteError, match="file"):
-        make_labels(wanted(5), tmp_path / "file", [], workers=1)
-
-
 def test_missing_tours_name_the_command(tmp_path):
     with pytest.raises(NeurouteError, match=r"no 5 tours in .*neuroute label"):
         load_tours(wanted(5), [tmp_path])
@@ -264,12 +257,6 @@ def test_solutions_that_do_not_fit_are_refused(tmp_path, change, message):
         make_labels(block, tmp_path, [], workers=1)
     with pytest.raises(NeurouteError):
         load_tours(block, [tmp_path])
-
-
-def test_a_solver_without_cvrp_says_so():
-    instance = cvrp_dataset(Dataset(problem="cvrp", n=5, count=1))
-    with pytest.raises(NeurouteError, match="'concorde' does not solve CVRP instances; 'hgs' does"):
-        CVRP.solve(get("concorde"), instance, 0)
 
 
 @HGS

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import one_line
 
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
@@ -182,17 +181,6 @@ def test_a_full_disk_leaves_no_half_file_and_no_loss(tmp_path, monkeypatch):
     assert not list(tmp_path.glob(".*.tmp"))
     monkeypatch.undo()
     assert make_labels(wanted(150), tmp_path, [], workers=1)["mean_length"] > 0
-
-
-def test_no_room_for_the_locks_of_workers_is_one_line(monkeypatch):
-    """As where a container's /dev/shm is full: Python's own error names no place."""
-
-    def full(*_, **_ctx):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", full)
-    with one_line(r"/dev/shm: full, .*No space left"), chunks.solver_pool(2):
-        pass
 
 
 @pytest.mark.parametrize("had", [0, 20])

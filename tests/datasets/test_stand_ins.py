@@ -12,7 +12,7 @@ from neuroute.pipeline.plan.build import Plan, build_plan, check_solvers, settle
 from neuroute.pipeline.plan.config import Config, parse_config
 from neuroute.pipeline.plan.overview import describe
 from neuroute.solvers import base, doctor
-from neuroute.solvers.registry import NEXT_BEST, SOLVERS, get, stand_in
+from neuroute.solvers.registry import NEXT_BEST, SOLVERS, get
 
 MICRO = Path(__file__).parents[1] / "data" / "micro.yaml"
 Hide = Callable[..., None]
@@ -95,10 +95,6 @@ def test_a_scale_may_want_no_stand_in_until_the_config_names_it(tmp_path: Path, 
     )
 
 
-def test_the_papers_own_scale_wants_none() -> None:
-    assert not build_plan(parse_config({"scale": "paper", "papers": ["pens"]})).scale.substitute_solvers
-
-
 def test_no_substitutes_means_none(tmp_path: Path, hide_solvers: Hide) -> None:
     hide_solvers("concorde")
     plan = build_plan(config(tmp_path, substitutes={}))
@@ -107,20 +103,10 @@ def test_no_substitutes_means_none(tmp_path: Path, hide_solvers: Hide) -> None:
         check_solvers(plan, made_by(plan, "concorde"))
 
 
-def test_an_unknown_solver_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="no solver 'gurobi'; known solvers: concorde"):
-        config(tmp_path, substitutes={"concorde": "gurobi"})
-
-
 def test_rows_of_solvers_that_became_one_are_theirs(tmp_path: Path, hide_solvers: Hide) -> None:
     hide_solvers("concorde", "hygese")
     plan = settle(build_plan(config(tmp_path, papers=["scaling", "sit"])))
     assert not {"concorde", "hgs", "hgs-short"} & solvers(plan)
-
-
-def test_artifacts_are_as_before_where_nobody_stands_in(tmp_path: Path) -> None:
-    artifact = next(iter(build_plan(config(tmp_path)).artifacts.values()))
-    assert "stand_ins" not in artifact.canonical()
 
 
 def test_doctor_says_who_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,12 +116,6 @@ def test_doctor_says_who_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
     missing, there = doctor.examine()
     assert missing == "concorde            missing  lkh stands in; get it"
     assert there == "lkh                 ok       1.0000 x best, 0.1000 s   2"
-
-
-def test_solvers_that_are_there_are_asked_in_their_order(hide_solvers: Hide) -> None:
-    assert stand_in("ortools") is None
-    hide_solvers("elkai", "hygese", "pyvrp")
-    assert stand_in("hgs") == stand_in("pyvrp") == "ortools"
 
 
 def test_an_instance_that_fills_more_than_the_memory_stops_before_the_first_job(

@@ -79,33 +79,6 @@ def test_capacities_by_size_are_those_of_the_papers():
     assert min(CAPACITIES.values()) >= 9  # the largest demand
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"capacity": 8, "problem": "cvrp"}, "greater than or equal to 9"),
-        ({"capacity": 50}, "is for problems with vehicles"),
-    ],
-)
-def test_capacities_that_cannot_be_are_refused(fields, message):
-    with pytest.raises(ValidationError, match=message):
-        Dataset(n=100, count=1, **fields)
-
-
-@pytest.mark.parametrize(
-    "stream",
-    [
-        ("gaussian", "test", 5, 0, 1),
-        ("uniform", "dev", 5, 0, 1),
-    ],
-)
-def test_streams_that_do_not_exist_are_refused(stream):
-    with pytest.raises(NeurouteError):
-        coordinates(*stream)
-    for wrong in ({"n": 0}, {"count": -1}, {"first": -1}):
-        with pytest.raises(ValidationError, match="greater than or equal to"):
-            Dataset(**{"n": 5, "count": 1} | wrong)
-
-
 def test_shared_labels_belong_to_the_streams(shared):
     tours = np.load(shared / "labels" / "tsp_uniform_test_n100_s0_concorde.npy")
     assert is_permutation(tours).all()
@@ -224,11 +197,6 @@ def test_specs_of_vrps() -> None:
             Dataset(n=5, count=1, **wrong)
     with pytest.raises(NeurouteError, match="is VRPB or"):
         dataset("VRPBB")
-
-
-def test_other_distributions_are_refused() -> None:
-    with pytest.raises(NeurouteError, match="no VRP stream 'cluster'"):
-        vrp_dataset(dataset("CVRP", distribution="cluster"))
 
 
 @pytest.mark.parametrize("variant", SWITCHES)

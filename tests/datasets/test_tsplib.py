@@ -8,7 +8,6 @@ import pytest
 from refusals import one_line
 
 from neuroute.api.files import load, load_all
-from neuroute.core.errors import NeurouteError
 from neuroute.problems.instances.distances import distances
 
 GOOD = """NAME : square5
@@ -74,17 +73,11 @@ def test_distances_by_definition() -> None:
         ("3 1e1 10\n", "", "DIMENSION says 5, but 4 nodes"),
         ("4 0 10", "4 nan 10", "line 11: expected `node x y` in plain digits, got `4 nan 10`"),
         ("4 0 10", "3 0 10", "line 11: node 3 has coordinates twice"),
-        ("4 0 10", "4 0", "line 11: expected `node x y`"),
-        ("4 0 10", "4 0 ten", "line 11: expected `node x y`"),
-        ("4 0 10", "4 0 10 1", "line 11: expected `node x y`"),
         ("EUC_2D", "EXPLICIT", "EDGE_WEIGHT_FORMAT nothing is not read"),
         ("TYPE: TSP", "TYPE: ATSP", "EDGE_WEIGHT_TYPE EUC_2D is not read with TYPE ATSP"),
         (GOOD[GOOD.index("1 0 0") :], "", "DIMENSION says 5, but 0 nodes"),
-        ("EOF", "VEHICLES : 3\nEOF", "VEHICLES is not supported"),
         ("EOF", "NODE_COORD_SECTION\n6 1 1\nEOF", "a second NODE_COORD_SECTION"),
         ("EOF", "COMMENT : \x1b[31m\nEOF", "line 13: not a text file"),
-        ("4 0 10", "4 0 ٣", "expected `node x y`"),
-        ("4 0 10", "4" * 5000 + " 0 10", "expected `node x y`"),
         ("4 0 10", "9" * 30 + " 0 10", "number nodes by whole numbers from 0"),
         (
             GOOD[GOOD.index("1 0 0") :],
@@ -97,14 +90,6 @@ def test_bad_files_are_one_clear_line(tmp_path: Path, before: str, after: str, m
     assert before in GOOD
     with one_line(message, "file.tsp"):
         read(tmp_path, GOOD.replace(before, after))
-
-
-def test_missing_and_binary_files(tmp_path: Path) -> None:
-    with pytest.raises(NeurouteError, match="no such file"):
-        load(tmp_path / "absent.tsp")
-    (tmp_path / "b.tsp").write_bytes(b"\x89PNG\x00\x81")
-    with pytest.raises(NeurouteError, match="not a text file"):
-        load(tmp_path / "b.tsp")
 
 
 # TSPLIB's own check of an implementation: the length of the tour 1, 2, ..., n.

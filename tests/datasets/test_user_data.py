@@ -84,26 +84,14 @@ def test_public_test_sets_have_their_published_mean_lengths(
     ("arrays", "changes", "message"),
     [
         (TSP, {"coords": COORDS[0]}, r"'tour' has shape \(1, 3, 6\)"),
-        (TSP, {"coords": COORDS[0, 0]}, r"'coords' has shape \(2,\)"),
         (TSP, {"coords": COORDS[:, :3]}, "instance 0: an instance needs at least 4 nodes"),
         (TSP, {"coords": np.where(np.arange(3)[:, None, None] == 1, np.nan, COORDS)}, "instance 1: node 0 has a coord"),
-        (TSP, {"coords": np.array([[["a", "b"]] * 6] * 3)}, "array 'coords' holds <U1, not numbers"),
-        (TSP, {"tour": TOURS[:, :5]}, r"'tour' has shape \(3, 5\)"),
         (TSP, {"tour": np.where(TOURS == 5, 0, TOURS)}, "instance 0: its tour does not visit every node once"),
         (TSP, {"length": LENGTHS * [1, 1, 1.001]}, "instance 2: its stated length differs .* by up to 0.1 %"),
-        (TSP, {"length": LENGTHS * [1, -1, 1]}, "instance 1: its stated length is not a number above 0"),
         (CVRP, {"capacity": None}, "no 'capacity' in whole numbers"),
         (CVRP, {"demand": CVRP["demand"] + 0.5}, "no 'demand' in whole numbers"),
-        (CVRP, {"node": None}, "give both or none"),
-        (
-            {},
-            {"coords": COORDS, "capacity": np.full(3, 20)},
-            "no 'demand' in whole numbers, which instances with vehicles",
-        ),
-        ({}, {"coords": COORDS[:0]}, r"no instances in it: 'coords' has shape \(0, 6, 2\)"),
         ({}, {"points": COORDS}, "no array 'coords'.*it holds points"),
         (CVRP, {"window": np.zeros((3, 6, 2))}, "array 'window' is not supported"),
-        ({}, {"coords": COORDS, "demands": CVRP["demand"]}, "array 'demands' is not supported"),
         ({}, {"coords": np.array([[1.0], [1.0, 2.0]], dtype=object)}, "not a readable npz"),
         (
             CVRP,
@@ -112,21 +100,11 @@ def test_public_test_sets_have_their_published_mean_lengths(
         ),
         (CVRP, {"demand": np.array([[1, 3, 4, 3, 4, 2]] * 3)}, "instance 0: .*the depot .row 0. has a demand"),
         (CVRP, {"via_depot": np.array([[1, 0, 0, 0, 0]] * 3)}, "instance 0: .*or overloads a route"),
-        (CVRP, {"via_depot": np.array([[0, 0, 0, 1, 0]] * 3)}, "instance 0: .*or overloads a route"),
         (CVRP, {"node": np.array([[1, 2, 3, 4, 4]] * 3)}, "instance 0: .*does not serve every customer once"),
-        (CVRP, {"length": np.array([1.0, 1.0, 1.0])}, "instance 0: .*stated length differs"),
         (CVRP, {"capacity": np.full(3, 0)}, "'capacity' is not above 0"),
-        (CVRP, {"capacity": np.full(3, -3)}, "'capacity' is not above 0"),
-        (CVRP, {"capacity": np.array([10, 10, np.inf])}, "no 'capacity' in whole numbers"),
-        (CVRP, {"capacity": np.array([10, 10, np.nan])}, "no 'capacity' in whole numbers"),
         (CVRP, {"capacity": np.array([10, 10, 1e300])}, "a capacity of .*; give numbers up to 1,000,000,000"),
-        (CVRP, {"demand": CVRP["demand"] * 1e300}, "a demand of customer .*; give numbers up to 1,000,000,000"),
-        (CVRP, {"demand": np.where(CVRP["demand"] == 4, np.nan, CVRP["demand"])}, "no 'demand' in whole numbers"),
         (CVRP, {"node": CVRP["node"] + 0.5}, "'node' and 'via_depot' are whole numbers"),
-        (CVRP, {"node": np.where(CVRP["node"] == 2, np.nan, CVRP["node"])}, "'node' and 'via_depot' are whole numbers"),
-        (CVRP, {"via_depot": CVRP["via_depot"] * 0.5}, "'node' and 'via_depot' are whole numbers"),
         (CVRP, {"coords": COORDS * [[[1]], [[1e13]], [[1]]]}, "instance 1: coordinates beyond 1e12"),
-        (CVRP, {"coords": COORDS * [[[1]], [[1e300]], [[1]]]}, "instance 1: coordinates beyond 1e12"),
     ],
 )
 def test_bad_arrays_are_one_line_with_the_instance(
@@ -237,9 +215,7 @@ def test_a_harmful_pickle_is_refused_and_nothing_is_executed(tmp_path: Path, wra
         (b"", "not a readable pickle"),
         (pickle.dumps(COORDS)[:-30], "not a readable pickle"),
         (pickle.dumps({"coords": COORDS}), "holds a dict"),
-        (pickle.dumps(5), "a list of instances is expected"),
         (b"]r\xff\xff\xff\x1f.", "holds LONG_BINPUT of 536,870,911"),
-        (b"]p999999999\n.", "holds PUT with a large number"),
         (pickle.dumps([[[10**400, 0.5]] * 5]), r"instance 0: a list of \[x, y\] is expected"),
         (
             pickle.dumps([([0.5, 0.5], COORDS[0].tolist(), [1, 2], 30.0)]),
@@ -349,31 +325,6 @@ def test_an_npz_of_zeros_is_refused_before_it_is_unpacked(tmp_path: Path) -> Non
     refused(tmp_path / "d.npz", r"16,000,000,000,000 bytes once unpacked")
 
 
-@pytest.mark.parametrize("place", [6, 8])  # of the version, and of the flags
-def test_zip_files_of_another_kind_are_one_line(tmp_path: Path, place: int) -> None:
-    path = npz(tmp_path, coords=COORDS)
-    data = bytearray(path.read_bytes())
-    for start, shift in ((data.find(b"PK\x03\x04"), -2), (data.find(b"PK\x01\x02"), 0)):
-        data[start + place + shift] = 0xFF
-    path.write_bytes(data)
-    refused(path, "not a readable npz")
-
-
-@pytest.mark.parametrize("ending", [".tsp", ".vrp", ".txt", ".npz", ".pkl"])
-def test_a_pipe_is_refused(tmp_path: Path, ending: str) -> None:
-    os.mkfifo(path := tmp_path / f"f{ending}")
-    refused(path, "is a pipe or a device")
-
-
-def test_numbers_of_lists_are_plain_and_of_64_bits(tmp_path: Path) -> None:
-    path = tmp_path / "t.txt"
-    points = " ".join(map(str, COORDS[0].ravel()))
-    path.write_text(f"{points} output 1 2 3 4 5 99999999999999999999 1\n")
-    refused(path, "line 1: expected numbers")
-    path.write_text(f"1_0 {points} 0.5 output 1 2 3 4 5 6 7 1\n")
-    refused(path, "line 1: expected numbers")
-
-
 TEXT = "NAME : x\n{comment}TYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : {kind}\nNODE_COORD_SECTION\n{rows}EOF\n"
 ROWS = "1 0 0\n2 30 40\n3 0 70\n4 60 0\n"
 
@@ -387,21 +338,3 @@ def test_a_comment_scales_only_in_the_words_of_export(tmp_path: Path, factor: st
     assert read_instances(path).groups[0].coords.max() == 70
     path.write_text(TEXT.format(comment="COMMENT : coordinates times 10\n", kind="EUC_2D", rows=ROWS))
     assert read_instances(path).groups[0].coords.max() == 7
-
-
-@pytest.mark.parametrize(
-    "rows", [ROWS + "FIXED_EDGES_SECTION\n1 3\n-1\n", ROWS + "DIMENSION : 5\n", ROWS.replace("30", "3_0")]
-)
-def test_what_a_file_says_is_followed_or_refused(tmp_path: Path, rows: str) -> None:
-    """The rest is asked of the reader (`test_tsplib`)."""
-    (tmp_path / "t.tsp").write_text(TEXT.format(comment="", kind="EUC_2D", rows=rows))
-    refused(
-        tmp_path / "t.tsp", "FIXED_EDGES_SECTION is not supported|DIMENSION says 5, and 4 above|expected `node x y`"
-    )
-
-
-def test_messages_are_short_and_free_of_control_characters() -> None:
-    text = str(NeurouteError("a\x1b[31m\x07\u202e" + "9" * 100_000 + "; mend it"))
-    assert len(text) < 2100
-    assert text.isprintable()
-    assert text.endswith("mend it")

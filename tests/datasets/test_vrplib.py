@@ -61,15 +61,11 @@ def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> Non
     ("before", "after", "message"),
     [
         ("4 10 0\n", "", "DIMENSION says 5, but 4 nodes"),
-        ("4 10 0\n", "4 10 nan\n", "line 10: expected `node x y` in plain digits, got `4 10 nan`"),
         ("4 6\n", "4 -6\n", "line 16: expected `node demand` in whole numbers from 0 on"),
-        ("4 6\n", "", "node 4 has no demand"),
-        ("4 6\n", "4 6\n9 1\n", "node 9 has no coordinates"),
         ("4 6\n", "4 6\n4 6\n", "line 17: node 4 has demand twice"),
         ("4 6\n", "4 11\n", "node 4 demands 11, more than the capacity 10; split it"),
         ("3 0\n4 6", "3 1\n4 6", "the depot, node 3, has a demand of 1"),
         (" 3\n -1", " 3\n 4\n -1", "DEPOT_SECTION names 3 4; one node"),
-        (" 3\n -1", " -1", "DEPOT_SECTION names no node"),
         ("CAPACITY : 10", "CAPACITY : 10\nCAPACITY : 5", "CAPACITY says 5, and 10 above; leave one"),
         (
             "CAPACITY : 10",
@@ -82,13 +78,8 @@ def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> Non
             "RELEASE_TIME_SECTION is not supported",
         ),
         ("CAPACITY : 10", "CAPACITY : ten", "CAPACITY says ten"),
-        ("CAPACITY : 10", "CAPACITY : ²", "CAPACITY says ²; give a whole number above 0"),
-        ("CAPACITY : 10", f"CAPACITY : {'9' * 30}", "of at most 9 digits"),
-        ("CAPACITY : 10\n", "", "CAPACITY says nothing"),
         ("DIMENSION : 5", "DIMENSION : ²", "DIMENSION says ², but 5 nodes"),
         ("\n2 5\n", "\n2 ²\n", "line 14: expected `node demand` in plain digits, got `2 ²`"),
-        ("\n2 5\n", f"\n2 {'9' * 30}\n", "line 14: expected `node demand`"),
-        ("DEPOT_SECTION\n 3", "DEPOT_SECTION\n ²", "line 19: expected `numbers` in plain digits, got `²`"),
         ("2 3 4", "2 3 4e12", "coordinates beyond 1e12"),
         ("TYPE : CVRP", "TYPE : TSP", "CAPACITY is not supported for TYPE TSP"),
         (": EUC_2D", ": EXPLICIT", "EDGE_WEIGHT_FORMAT nothing is not read"),
@@ -106,10 +97,7 @@ def test_bad_files_are_one_clear_line(tmp_path: Path, before: str, after: str, m
     [
         ("Route #1: 1 two\n", "line 1: expected `Route"),
         ("nothing\n", "no line `Route"),
-        (f"Route #1: 1 {'2' * 5000}\n", "line 1: expected `Route"),
-        ("Route #1: 1_0\n", "line 1: expected `Route"),
         ("Route #1: 1 2\nCost nan\n", "line 2: expected `Route #k: customers` or `Cost c`"),
-        ("Route #1: 1 2\nCost inf\n", "line 2: expected `Route #k: customers` or `Cost c`"),
     ],
 )
 def test_bad_solutions_are_one_clear_line(tmp_path: Path, text: str, message: str) -> None:

@@ -2,14 +2,12 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
@@ -97,22 +95,6 @@ def test_whatever_is_kept_the_tours_are_the_same(coords: Tensor, positions: str)
     assert channels == [4, 1, 0]
 
 
-def test_pairs_are_computed_once_when_they_are_kept(coords: Tensor, monkeypatch: pytest.MonkeyPatch) -> None:
-    net, asked = network("alibi"), []
-    pairs = Pens.pairs
-
-    def counted(self: Pens, rows: Tensor, floats: int | None = None) -> Tensor | None:
-        asked.append(rows.shape[1])
-        return pairs(self, rows, floats)
-
-    monkeypatch.setattr(Pens, "pairs", counted)
-    decode("tsp", net, coords, Decoding(batch_size=3))
-    assert asked == [N + 1]
-    asked.clear()
-    decode("tsp", net, coords, Decoding(batch_size=3, cached=False))
-    assert asked == list(range(N + 1, 3, -1))
-
-
 def test_what_is_kept_never_takes_more_than_a_quarter_of_the_memory() -> None:
     net = network("alibi")
     for nodes, memory_gb in ((100, 0.01), (100, 1.0), (1000, 0.05), (5000, 2.0)):
@@ -194,12 +176,6 @@ def test_rescaling_stretches_what_the_network_sees_alone(net: Pens | Bq, how: di
     assert not torch.equal(found, decode("tsp", net, coords, Decoding(**how)))
 
 
-@pytest.mark.parametrize("factor", [0, 0.0, -1.5, math.nan, math.inf, "largest"])
-def test_what_is_no_factor_is_refused(factor: object) -> None:
-    with pytest.raises(ValidationError, match="rescale"):
-        Decoding(rescale=factor)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_draws_give_other_tours_where_embeddings_are_random(coords: Tensor, positions: str) -> None:
     net = network(positions)
@@ -236,16 +212,6 @@ def test_an_instance_above_the_memory_budget_is_one_clear_line(coords: Tensor, p
     assert "\n" not in str(refused.value)
     enough = float(str(refused.value).split("needs about ")[1].split()[0])
     assert len(decode("tsp", network(positions), coords, Decoding(), memory_gb=1.05 * enough)) == 3  # it suffices
-
-
-def test_ten_thousand_nodes_keep_distances_alone() -> None:
-    """With the default budget, the published shape's twelve biases of 10,001^2 are too many, the distances are not."""
-    net = Pens()
-    assert batch_size_for(net, 10_000, Decoding(), 4.0) == 1
-    assert 10_001**2 <= pair_floats(4.0) < 12 * 10_001**2
-    few = partial(net.pairs, torch.rand(1, 101, 194))
-    kept = [few(12 * 101**2), few(12 * 101**2 - 1), few(101**2 - 1)]
-    assert [pairs is not None and pairs.shape[1] for pairs in kept] == [12, 1, False]
 
 
 class Undefined(DecoderOnly):

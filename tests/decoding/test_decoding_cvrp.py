@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from random_cvrp import drive, random_instances
-from refusals import one_line
 from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
@@ -40,16 +39,6 @@ def net() -> LehdCvrp:
 def batch() -> Vrp:
     found = cvrp_dataset(Dataset(problem="cvrp", n=V, count=7))
     return Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
-
-
-def test_logits_that_do_not_tell_the_ways_apart_are_refused(net: LehdCvrp, batch: Vrp) -> None:
-    class OneWay(LehdCvrp):
-        def decide(self, *state: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-            return super().decide(*state)[..., 0]
-
-    net.__class__ = OneWay
-    with one_line(r"logits \(7, 13\); \(batch, available, 2\)"):
-        decode("cvrp", net, batch, Decoding())
 
 
 def plain_greedy(net: LehdCvrp, batch: Vrp, row: int) -> list[list[int]]:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from random_cvrp import drive
 
 from many_starts import CPU, NETWORKS, AnyLogits, Case, N, Vehicle, case_of
-from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import construct, decode, instances_per_batch
 from neuroute.decoding.environment import BYTES
@@ -169,16 +168,6 @@ def test_images_of_the_square() -> None:
         assert form == forms[0]
 
 
-def test_starts_that_are_not_there_and_too_little_memory_are_refused(case: Case) -> None:
-    """One start of an instance takes little memory, its encoder no less than with many."""
-    for starts in (0, N + 1):
-        with pytest.raises(NeurouteError, match=f"{N} {case.environment.noun}; give from 1 to {N}, or 'all'"):
-            case.solve(case.instances(), starts)
-    for number in (1, None):
-        with pytest.raises(NeurouteError, match="an instance of .* nodes needs about"):
-            case.solve(case.instances(), number, memory_gb=1e-7)
-
-
 def test_what_the_encoder_needs_counts() -> None:
     for net in (case_of("pomo").net, case_of("icam").net):
         assert TSP.batch_sizes(net, 1000, 1, 1, 4.0)[1] <= 4e9 / (64 * 16 * 1000)
@@ -234,12 +223,6 @@ def test_memory_changes_nothing_and_how_many_are_in_hand_is_known(
             assert sum(encoded) == images * 7
 
 
-def test_stretched_instances_are_refused(case: Case) -> None:
-    for decoding in (Decoding(rescale=2.0), Decoding(esf=True)):
-        with pytest.raises(NeurouteError, match="leave `rescale` and `esf` out"):
-            decode(case.problem, case.net, case.instances(), decoding)
-
-
 @pytest.mark.parametrize("name", ["pomo", "icam"])
 def test_searches_from_all_starts_are_no_longer_than_what_they_begin_with(name: str) -> None:
     """A beam from one start is among those from all, and random re-construct begins with the best of all starts."""
@@ -255,10 +238,3 @@ def test_searches_from_all_starts_are_no_longer_than_what_they_begin_with(name: 
     best, rebuilt = lengths(starts="all"), lengths(method="rrc", iterations=20, starts="all")
     assert (rebuilt <= best + 1e-9).all()
     assert (rebuilt < best - 1e-9).any()
-
-
-def test_what_many_starts_do_not_go_with() -> None:
-    assert Decoding(method="rrc", iterations=0, starts="all").name == "multistart"  # without iterations
-    for how in ({"starts": "all", "method": "prc", "iterations": 3}, {"method": "beam", "beam": 16, "augment": True}):
-        with pytest.raises(ValueError, match="starts|augment"):
-            Decoding.model_validate(how)

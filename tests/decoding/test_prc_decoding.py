@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from refusals import one_line
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
@@ -132,13 +131,6 @@ def test_random_re_construct_rebuilds_no_longer_sub_paths_than_it_may(case: Any)
             decode(problem, net, instances, rrc.model_copy(update={"longest": longest, "milestones": ()}))
 
 
-def test_sub_paths_longer_than_an_instance_are_refused_before_anything_runs(case: Any) -> None:
-    problem, _, net, instances = case
-    net.decide = None  # nothing may be decided
-    with one_line("give 4 to 30"):
-        decode(problem, net, instances, prc(start="greedy", longest=N + 1))
-
-
 def test_the_rule_and_the_cap_get_through(case: Any) -> None:
     problem, spec, net, instances = case
     net.decide = to_the_nearest
@@ -149,16 +141,18 @@ def test_the_rule_and_the_cap_get_through(case: Any) -> None:
     assert not torch.equal(found[0], found[2])
 
 
+# -- groups of routes, by a network of many starts -------------------------------------------------------------------
+
+
+COUNT, CUSTOMERS, ITERATIONS = 3, 14, 6
+
+
 def test_a_network_with_random_embeddings_is_refused() -> None:
     net = Pens(depth=1, width=16, heads=2, feed_forward=24, train_nodes=10)
     with pytest.raises(NeurouteError, match="random embeddings"):
         decode("tsp", net, dataset_coordinates(Dataset(n=N, count=2)), prc())
 
 
-# -- groups of routes, by a network of many starts -------------------------------------------------------------------
-
-
-COUNT, CUSTOMERS, ITERATIONS = 3, 14, 6
 GROUPS = Decoding(method="prc", iterations=ITERATIONS, longest=5)
 
 

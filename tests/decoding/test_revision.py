@@ -9,16 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode, solve_with
-from neuroute.decoding.revision import from_either_end, mirrored, published, rebuild, revise, revise_batch
-from neuroute.decoding.tsp import TspBatch, tour_lengths
+from neuroute.decoding.revision import from_either_end, mirrored, published, rebuild, revise
+from neuroute.decoding.tsp import tour_lengths
 from neuroute.networks.lehd import Lehd
-from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.sit import Sit
 from neuroute.problems.tsp import canonical, is_permutation
-from neuroute.specs.decodings import REVISED_LIBRARY, Decoding, Revision
+from neuroute.specs.decodings import Revision
 from neuroute.specs.decodings import revise as revised
 from neuroute_systems.glop.network import Glop
 
@@ -213,37 +211,8 @@ def test_recipes_are_the_published_ones() -> None:
 # -- bad input --------------------------------------------------------------------------------------------------------
 
 
-def test_blocks_larger_than_the_tour_are_left_out() -> None:
-    coords, _ = start(2, 6)
-    assert is_permutation(decode("tsp", net(blocks=(8, 5)), coords.numpy(), HOW).numpy()).all()
-
-
-def test_fewer_nodes_than_every_block_are_refused() -> None:
-    coords, _ = start(2, 5)
-    with pytest.raises(NeurouteError, match="blocks of 8 nodes and more for a tour of 5: give a smaller block too"):
-        decode("tsp", net(blocks=(8,)), coords.numpy(), revised((8, 2)))
-
-
 def test_nodes_in_one_place() -> None:
     coords = np.zeros((2, 12, 2))
     coords[1, 6:] = 1.0
     tours = decode("tsp", net(blocks=(8, 5)), coords, HOW)
     assert is_permutation(tours.numpy()).all()
-
-
-def test_networks_that_have_no_blocks_or_draw_are_refused() -> None:
-    coords, _ = start(1, 12)
-    with pytest.raises(NeurouteError, match="Lehd has no blocks of its own: state them"):
-        decode("tsp", net(Lehd), coords.numpy(), revised())
-    with pytest.raises(NeurouteError, match="not for networks with random embeddings"):
-        revise_batch(net(Pens, positions="alibi", train_nodes=20), TspBatch(coords), HOW, 1.0, 0)
-
-
-def test_decodings_that_contradict_themselves_are_refused() -> None:
-    with pytest.raises(ValueError, match="starts from `start: insertion`"):
-        Decoding(method="revise")
-    with pytest.raises(ValueError, match="revision is for method 'revise'"):
-        Decoding(revision=Revision(blocks=((8, 2),)))
-    assert "revision" not in Decoding().canonical()
-    assert REVISED_LIBRARY.name == "revise-library"
-    assert revised((8, 2), (5, 5), width=3, prune=False, flips="none").name == "revise8x2-5x5-w3-all-noflips"

@@ -13,7 +13,6 @@ from random_cvrp import random_instances
 from scipy import stats
 from torch import Tensor
 
-from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.sampling import (
     ANY,
@@ -177,12 +176,6 @@ def test_a_sharp_policy_still_finds_other_tours() -> None:
     sampled = sample_distinct(*tours_of(lambda rows: 200 * attract(rows), coords), 4, 4, 0.3, generator())
     assert bool(sampled.valid.all())
     assert all(len(set(as_tuples(tours))) == 16 for tours in sampled.moves)
-
-
-def test_scores_that_are_not_finite_are_said() -> None:
-    coords = torch.rand(2, 6, 2)
-    with pytest.raises(NeurouteError, match="not finite"):
-        sample_shortest(*tours_of(lambda rows: attract(rows) * torch.nan, coords), 4, 2, 0.3, generator())
 
 
 # -- solutions of the CVRP -------------------------------------------------------------------------------------------

@@ -12,15 +12,12 @@ from refusals import one_line
 from torch import Tensor
 
 from many_starts import CPU, AnyLogits, N, Taste, Vehicle, case_of
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import vrp_dataset
-from neuroute.decoding.decode import decode, improve, instances_per_batch
+from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.vrp import VRP, VrpBatch, VrpRollout
 from neuroute.networks.blocks.routing import Routing
-from neuroute.networks.lehd import LehdCvrp
 from neuroute.networks.mvmoe import MvMoe
-from neuroute.networks.pomo import PomoCvrp
 from neuroute.problems.vrp import SWITCHES, Vrp, check_instances, lengths, number_of_starts, valid
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.specs.objects import Dataset, Decoding
@@ -206,26 +203,6 @@ def small(**arguments: Any) -> MvMoe:
         if "gate" in name or "norm" in name:
             parameter.data.normal_(0.0, 0.5)
     return net
-
-
-def test_searches_and_other_networks_are_one_line() -> None:
-    net, batch = small(), instances("VRPL")
-    searches = (
-        Decoding(method="beam", beam=2),
-        Decoding(method="rrc", iterations=2),
-        Decoding(method="prc", iterations=2),
-        Decoding(milestones=(0,)),
-    )
-    for decoding in searches:
-        with pytest.raises(NeurouteError, match="MvMoe: beam search and re-construction are for the TSP and the CVRP"):
-            decode("vrp", net, batch, decoding)
-    with pytest.raises(NeurouteError, match="beam search and re-construction"):
-        improve("vrp", net, batch, searches[1])
-    with pytest.raises(NeurouteError, match="leave `rescale` and `esf` out"):
-        decode("vrp", net, batch, Decoding(rescale=2.0))
-    for other in (PomoCvrp(**SHAPE), LehdCvrp(**SHAPE)):
-        with pytest.raises(NeurouteError, match="is not for the 16 vehicle routing problems"):
-            decode("vrp", other, batch, Decoding())
 
 
 @pytest.mark.parametrize("arguments", [*DRAWING, *MIXING])

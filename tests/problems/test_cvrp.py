@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 import torch
 from random_cvrp import random_solution
-from refusals import one_line
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.problems.cvrp import canonical, check_instances, cost, is_feasible
+from neuroute.problems.cvrp import canonical, cost, is_feasible
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, loads, path_lengths
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.specs.objects import Dataset
@@ -64,28 +62,7 @@ def test_canonical_is_one_form_of_all_that_drive_alike():
     np.testing.assert_array_equal(canonical(canonical(solutions)), canonical(solutions))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda b: Vrp(b.coords, b.demand + 1, b.capacity), "the depot .row 0. has a demand"),
-        (lambda b: Vrp(b.coords, b.demand * 0, b.capacity), "demand is not above 0"),
-        (lambda b: Vrp(b.coords, b.demand, b.capacity * 0 + 2), "more than the capacity"),
-        (lambda b: Vrp(b.coords * np.nan, b.demand, b.capacity), "not a finite number"),
-        (lambda b: Vrp(b.coords, b.demand[:, 1:], b.capacity), "do not fit"),
-    ],
-)
-def test_what_is_no_instance_is_refused(change, message):
-    check_instances(instances(), "here")
-    with one_line(message, "^here"):
-        check_instances(change(instances()), "here")
-
-
 # -- the stream -------------------------------------------------------------------------------------------------
-
-
-def test_other_distributions_are_refused():
-    with pytest.raises(NeurouteError, match="no CVRP stream 'cluster'"):
-        instances(distribution="cluster")
 
 
 def test_the_stream_does_not_change():

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from neuroute.core.errors import NeurouteError
 from neuroute.problems.tsp import canonical, check_coordinates, is_permutation, tour_length
 
 SQUARE = np.array([[0, 0], [0, 1], [1, 1], [1, 0]], dtype=np.float32)
@@ -38,21 +37,6 @@ def test_every_rotation_and_direction_has_one_canonical_form(n):
     assert forms[0, 1] < forms[0, -1]
     coords = np.random.default_rng(0).random((n, 2))
     np.testing.assert_allclose(tour_length(coords, forms[0]), tour_length(coords, tour), rtol=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("coords", "message"),
-    [
-        (SQUARE[:3], "at least 4 nodes"),
-        (np.full((5, 2), 0.5), "one point"),
-        (np.array([[0, 0], [0, 1], [1, np.nan], [1, 0]]), "node 2"),
-        (np.array([[0, np.inf], [0, 1], [1, 1], [1, 0]]), "node 0"),
-        (np.zeros((4, 3)), "two numbers per node"),
-    ],
-)
-def test_what_is_no_instance_is_refused_with_its_origin(coords, message):
-    with pytest.raises(NeurouteError, match=f"^file.tsp: .*{message}"):
-        check_coordinates(coords, "file.tsp")
 
 
 def test_duplicate_nodes_are_allowed():

@@ -135,16 +135,3 @@ def test_what_open_routes_do_not_need_is_not_asked() -> None:
     check_instances(changed("OVRPL", "coords", (1, 4), 1.9), "x")  # nearer than the limit, but not there and back
     with pytest.raises(NeurouteError, match="customer 4"):
         check_instances(changed("VRPL", "coords", (1, 4), 1.9), "x")
-
-
-def test_shapes() -> None:
-    batch = stream("VRPTW")
-    for wrong in (
-        {"demand": batch.demand[:, 1:]},
-        {"capacity": batch.capacity[:1]},
-        {"windows": batch.windows[:, 1:]},
-        {"service": None},
-        {"limit": np.ones(2)},
-    ):
-        with pytest.raises(NeurouteError, match="mine"):
-            check_instances(replace(batch, **wrong), "mine")

@@ -13,8 +13,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.limited import call
 from neuroute.datasets import chunks
 from neuroute.problems.tsp import is_permutation, tour_length
-from neuroute.solvers import base, concorde, hgs, lkh
-from neuroute.solvers.base import fitting_workers
+from neuroute.solvers import base, concorde, lkh
 from neuroute.solvers.lkh import solve_in_rounds, spent_in
 from neuroute.solvers.registry import get
 from neuroute.specs.objects import Dataset, Labels
@@ -52,13 +51,6 @@ def test_rounds_of_lkh_go_on_after_a_kill_with_the_same_tour(tmp_path: Path, mon
     assert length(whole) < 1.02 * length(lkh.solve_by_elkai(COORDS, 0))
 
 
-def test_a_tour_of_a_round_that_is_cut_is_one_line(tmp_path: Path) -> None:
-    for content in (b"", b"\x93NUMPY\x01\x00", b"no tour"):
-        (tmp_path / "0.npy").write_bytes(content)
-        with pytest.raises(NeurouteError, match="the tour of round 0 is damaged; delete the folder"):
-            solve_in_rounds(COORDS, 5, tmp_path, rounds=0)
-
-
 def test_time_that_is_over_ends_the_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("elkai")
     with pytest.raises(NeurouteError, match=r"^lkh: no tour of 150 nodes within 1e-06 hours; take a faster machine$"):
@@ -90,18 +82,6 @@ def test_the_label_store_gives_large_instances_a_folder(tmp_path: Path, monkeypa
     (tmp_path / "9" / "spent.json").write_text('{"seconds": 100.0}')
     monkeypatch.setattr(Path, "mkdir", lambda *_, **__: None)
     assert chunks.solve_chunk(again, chunks.Chunk(0, 9, 10), tmp_path)[1] > 100  # what it took before counts
-
-
-def test_hgs_is_refused_where_its_distances_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    solver = get("hgs-long")
-    assert 0.8 < solver.memory(6000) / 384e6 < 1.25  # type: ignore[misc]
-    monkeypatch.setattr(base, "machine_memory", lambda: 64e9)
-    assert fitting_workers(solver, 1000, 16) == 16
-    assert fitting_workers(solver, 50_001, 16) == 2
-    with pytest.raises(NeurouteError, match=r"^hgs-long: 100,001 nodes take 86 GB, this machine"):
-        fitting_workers(solver, 100_001, 16)
-    assert fitting_workers(get("lkh"), 100_000, 16) == 16
-    assert hgs.memory(2000) > 0
 
 
 @pytest.mark.parametrize(

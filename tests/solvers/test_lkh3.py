@@ -140,12 +140,6 @@ def test_one_bad_answer_costs_one_instance(tmp_path, lkh_on_path, monkeypatch):
     assert load_tours(wanted, [tmp_path / "store"]).shape == (5, 7)
 
 
-@pytest.mark.parametrize("variant", [v for v in SWITCHES if v not in TYPES])
-def test_other_problems_are_refused(variant):
-    with pytest.raises(NeurouteError, match=f"lkh3 does not solve {variant} here; 'ortools' does"):
-        get("lkh3").solve_vrp(instance(variant), 0)
-
-
 # -- whole distances --------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import one_line
 
 from neuroute.core import digest
 from neuroute.core.errors import NeurouteError
@@ -56,13 +55,6 @@ def test_without_it_and_a_binary_another_solver_stands_in(hide_solvers) -> None:
 
 
 @needs_wheel
-def test_another_build_is_refused(monkeypatch) -> None:
-    monkeypatch.setattr(lkh3, "BUILDS", ("0" * 64,))
-    with pytest.raises(NeurouteError, match=r"LKHpy.*\.so: not the published build of LKHpy .* --force-reinstall"):
-        get("lkh3").version()
-
-
-@needs_wheel
 @pytest.mark.parametrize("customers", [1, 2, 3, 5])
 @pytest.mark.parametrize("variant", ROUTED)
 def test_routes_are_the_shortest_that_keep_to_all_constraints(variant: str, customers: int) -> None:
@@ -79,16 +71,6 @@ def test_routes_of_more_customers_keep_to_all_constraints_and_repeat(variant: st
     first, again = (get("lkh3-short").solve_vrp(one, 3) for _ in range(2))
     assert fault(one, 0, first) is None
     np.testing.assert_array_equal(first, again)
-
-
-@needs_wheel
-def test_routes_of_the_cvrp_are_those_of_the_same_problem() -> None:
-    one = instances("CVRP", 5)
-    routes = get("lkh3").solve_cvrp(one.coords[0], one.demand[0], 13, 0)
-    legs = [[0, *route, 0] for route in routes]
-    points = one.coords[0].astype(np.float64)
-    length = sum(np.linalg.norm(np.diff(points[leg], axis=0), axis=1).sum() for leg in legs)
-    assert length == pytest.approx(shortest(one, "network"), abs=1e-5)
 
 
 @needs_wheel
@@ -156,27 +138,6 @@ def _runs(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-@needs_wheel
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("TYPE : TSP\nDIMENSION : 8\nNONSENSE : 1\nEOF\n", "LKH failed on an instance of 8 nodes: .*NONSENSE"),
-        (tsplib_text(np.random.default_rng(0).random((7, 2))), "LKH wrote no tour of the 8 nodes"),
-    ],
-)
-def test_a_bad_problem_is_one_line(text: str, words: str) -> None:
-    with one_line(words):
-        lkh3.tour_of_text(text, 8, 0, None, 10.0)
-
-
-@needs_wheel
-def test_an_instance_without_a_solution_is_one_line() -> None:
-    one = instances("VRPTW", 5)
-    one.windows[0, 3] = 0, 0.001
-    with one_line("lkh3: no feasible routes found .*'ortools'"):
-        get("lkh3-short").solve_vrp(one, 0)
 
 
 def test_an_edit_of_what_runs_lkh_reruns_its_labels() -> None:

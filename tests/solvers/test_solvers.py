@@ -54,14 +54,6 @@ def test_small_instances_are_solved_to_optimality(name):
         assert tour_length(coords, get(name).solve(coords, 1)) == pytest.approx(shortest, abs=7e-6)
 
 
-@pytest.mark.skipif(not is_installed("lkh"), reason="elkai not installed")
-def test_more_runs_of_lkh_begin_with_the_one():
-    """So that a reference by ten runs is never above that by one."""
-    for i, coords in enumerate(coordinates("uniform", "test", 50, 50, 3)):
-        one, ten = (tour_length(coords, get(name).solve(coords, i)) for name in ("lkh", "lkh-long"))
-        assert ten <= one + 1e-6
-
-
 @needs_concorde
 def test_concorde_matches_published_tours_of_200_nodes(shared):
     data = np.load(shared / "testsets" / "tsp200_128_lehd.npz")
@@ -95,11 +87,6 @@ def test_coordinates_far_from_the_unit_square_are_fitted_to_the_grid():
         if is_installed(name):
             near, far = get(name).solve(coords, 0), get(name).solve(coords * 7000 - 3000, 0)
             np.testing.assert_array_equal(canonical(near[None]), canonical(far[None]))
-
-
-def test_an_unknown_solver_is_refused_with_the_known_ones():
-    with pytest.raises(NeurouteError, match=r"unknown solver 'gurobi'.*concorde.*nearest"):
-        get("gurobi")
 
 
 # Stand-ins for the binary of LKH: the nodes from the last to the first, and a tour of two routes of the CVRP.
@@ -152,19 +139,6 @@ def test_a_failure_of_lkh3_is_one_line_and_leaves_no_file(lkh_on_path, tmp_path,
     with one_line(words):
         get("lkh3").solve(coordinates("uniform", "test", 8, 0, 1)[0], 3)
     assert list((tmp_path / "tmp").iterdir()) == []
-
-
-def test_lkh3_takes_the_moves_of_vehicles_for_vehicles_alone(lkh_on_path):
-    lkh_on_path("assert 'SPECIAL' not in open(sys.argv[1]).read()\n" + REVERSED)
-    get("lkh3").solve(coordinates("uniform", "test", 8, 0, 1)[0], 3)
-    lkh_on_path("assert open(sys.argv[1]).readline() == 'SPECIAL\\n'\n" + TWO_ROUTES)
-    routes = get("lkh3").solve_cvrp(np.random.default_rng(0).random((6, 2)), np.array([0, 9, 9, 9, 9, 9]), 20, 0)
-    assert routes == [[2, 1], [3, 5, 4]]  # nodes 7 and 8 stand for vehicles: the depot once more
-
-
-def test_lkh3_has_no_more_vehicles_than_customers():
-    assert lkh3.fleet(np.array([0, 9, 9]), 10) == 2
-    assert lkh3.fleet(np.array([0] + [5] * 100), 50) == 16  # ceil(1.3 * 500 / 50) + 3
 
 
 @pytest.mark.parametrize(

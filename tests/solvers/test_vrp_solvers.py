@@ -155,11 +155,6 @@ def test_routes_of_cvrp_are_those_of_the_same_problem_here(name):
     assert max(instance.demand[0, route].sum() for route in routes) <= 13
 
 
-def test_backhauls_are_refused_by_pyvrp():
-    with pytest.raises(NeurouteError, match="pyvrp does not solve OVRPBL .*'ortools' does"):
-        solve_with_pyvrp(instances("OVRPBL", 4), 0, 10)
-
-
 @pytest.mark.parametrize("solve", [brief, partial(solve_with_pyvrp, seed=0, iterations=20)])
 @pytest.mark.parametrize("fault_of", ["demand", "limit", "window", "late opening"])
 def test_an_instance_without_solution_is_one_clear_line(solve, fault_of):
@@ -172,14 +167,6 @@ def test_an_instance_without_solution_is_one_clear_line(solve, fault_of):
         instance.windows[0, 3] = (0, 0.001) if fault_of == "window" else (5, 6)
     with pytest.raises(NeurouteError, match="no feasible routes found; check demands, windows"):
         solve(instance)
-
-
-@pytest.mark.parametrize("name", ["ortools", "pyvrp"])
-def test_a_missing_solver_says_how_to_get_it(name, hide_solvers):
-    hide_solvers("pyvrp", "ortools", "ortools.constraint_solver.pywrapcp")
-    for call in (get(name).version, partial(get(name).solve_vrp, instances("CVRP", 4), 0)):
-        with pytest.raises(NeurouteError, match=f"solver '{name}' is not installed; run `pip install {name}`"):
-            call()
 
 
 # -- short searches, whose labels repeat -----------------------------------------------------------------------------
@@ -195,13 +182,6 @@ def test_a_number_of_solutions_ends_at_the_same_place(variant: str) -> None:
     first, again = (VRP.solve(get("ortools-short"), instance, seed) for seed in (0, 1))
     np.testing.assert_array_equal(first, again)
     assert VRP.valid(instance, first[None]).all()
-
-
-def test_pyvrp_finds_in_short_what_it_finds_at_length() -> None:
-    instance = one_of("OVRPLTW")
-    found, full = (VRP.solve(get(name), instance, 0) for name in ("pyvrp-short", "pyvrp"))
-    assert valid(instance, found[None], tolerance=1e-3).all()
-    assert lengths(instance, found[None])[0] == pytest.approx(lengths(instance, full[None])[0])
 
 
 def test_solvers_of_the_cvrp_solve_it_as_a_variant() -> None:
