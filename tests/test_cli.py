@@ -10,11 +10,9 @@ from typing import BinaryIO
 
 import pytest
 from commands import call, done, refused
-from typer.testing import CliRunner
 
 from neuroute.api.trainer import Trainer
 from neuroute.core import files
-from neuroute.pipeline.cli import COMMANDS, app
 from neuroute.pipeline.cli.options import load_plan
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,15 +87,6 @@ def test_ctrl_c_while_a_module_is_loaded_is_one_line(module: str) -> None:
 def test_nothing_is_loaded_that_is_not_needed(script: str, heavy: str) -> None:
     script += f"; import sys; print(*{set(heavy.split())} & {{*sys.modules}})"
     assert subprocess.check_output([sys.executable, "-c", script], text=True, cwd=ROOT) == "\n"
-
-
-@pytest.mark.parametrize("width", [50, 80, 120])
-def test_no_summary_is_cut_off(width: int) -> None:
-    words = " ".join(CliRunner().invoke(app, ["-h"], terminal_width=width).output.split())
-    for command in (command for commands in COMMANDS.values() for command in commands):
-        name = command.__name__.replace("_", "-")
-        summary = done(name, "-h").split("\n\n")[1].split()
-        assert " ".join([name, *summary]) in words
 
 
 def test_version_is_that_of_the_package() -> None:
@@ -186,29 +175,6 @@ def test_a_job_waits_for_the_one_that_a_killed_snakemake_left_behind(
     (tmp_path / "planned.json").write_text("{}")
     done(*arguments)
     assert free == [False, True]
-
-
-def test_a_run_that_is_not_trained_yet_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # a checkout may hold finished work
-    text = refused("evaluate", "scaling/base_6x128/all", "--config", ROOT / "config.yaml")
-    assert "train it with `neuroute train scaling/base_6x128`" in text
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("papres: [pens]", "papres: unknown key; did you mean papers?"),
-        (
-            "runs: {scaling/base_6x128: {training: {lr: 1.0e-4}}}",
-            "runs.scaling/base_6x128.training.lr: unknown key; did you mean learning_rate?",
-        ),
-        ("runs: {pens/pens_a: {network: 'no_module:Net'}}", "runs.pens/pens_a.network: "),
-    ],
-)
-def test_a_wrong_setting_names_its_file_and_what_was_meant(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "bad.yaml"
-    file.write_text(f"scale: smoke\n{text}\n")
-    assert refused("plan", "--config", file).startswith(f"error: {file}: {message}")
 
 
 def test_schema_command_writes_valid_json(tmp_path: Path) -> None:

@@ -16,9 +16,7 @@ from neuroute.core.files import (
     check_folder,
     check_writable,
     exclusive,
-    read_json,
     scratch_folder,
-    write_json,
     write_text,
     write_whole,
 )
@@ -74,26 +72,6 @@ def test_an_output_that_is_looked_at_first_makes_no_file_elsewhere(tmp_path: Pat
     check_writable("--out", tmp_path / "x.csv")
     check_folder(tmp_path)
     assert not (tmp_path / "elsewhere").exists()
-
-
-@pytest.mark.parametrize("name", ["folder", "file/below", "n" * 300, "/proc/nothing/here"])
-def test_a_path_that_cannot_be_written_is_one_clear_line(name: str, tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").write_text("old")
-    with one_line(r"cannot write .*; (give another name|check the folder's rights)"):
-        write_text(tmp_path / name, "new")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder"]
-
-
-def test_json_round_trip_and_damage(tmp_path: Path) -> None:
-    write_json(tmp_path / "a.json", {"b": [1, 2.5]})
-    assert read_json(tmp_path / "a.json", "make it") == {"b": [1, 2.5]}
-    for damaged in (b'{"b": [1,', b'{"b": "\xff"}', b"", b"[]", b"{}"):
-        (tmp_path / "a.json").write_bytes(damaged)
-        with one_line(r"a\.json: (not valid JSON .*|does not state b); delete it and make it"):
-            read_json(tmp_path / "a.json", "make it", "b")
-    with pytest.raises(NeurouteError, match="missing; make it"):
-        read_json(tmp_path / "b.json", "make it")
 
 
 def test_lock_is_exclusive_and_released(tmp_path: Path) -> None:

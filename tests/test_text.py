@@ -26,12 +26,6 @@ def test_text_that_could_be_a_formula_is_marked_and_nothing_else() -> None:
     assert csv_text(table[["cost", "n"]]) == table[["cost", "n"]].to_csv(index=False)
 
 
-def test_a_table_without_formulas_is_as_pandas_writes_it() -> None:
-    table = pd.DataFrame({"a": ["x", "y, z", None], "b": [1, None, 2.5], "c": [1, "x", None], "d": [True, False, True]})
-    assert csv_text(table) == table.to_csv(index=False)
-    assert csv_text(table[:0]) == table[:0].to_csv(index=False)
-
-
 def test_records_of_a_file_hold_no_formula(tmp_path: Path) -> None:
     data = tmp_path / "=cmd(1).tsp"
     data.write_text(TSP)

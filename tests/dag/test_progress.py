@@ -102,15 +102,6 @@ def test_time_left_follows_what_was_expected_and_what_jobs_of_a_rule_took(clock:
     assert line.line().endswith("about 2 min left")  # 40 and 3 x 50 at 70 core-seconds in 50 s
 
 
-def test_a_job_on_two_cores_does_the_work_of_two(clock: Clock) -> None:
-    line = begin(io.StringIO(), 2)
-    say(line, "Estimated", expected={"labels": {1: 60.0, 2: 60.0}}, at_once=2)
-    start(line, 1, threads=2)
-    clock.now = 30
-    say(line, "", event="job_finished", job_id=1)
-    assert line.line().endswith("about 30 s left")
-
-
 def test_a_file_gets_a_line_now_and_then_and_the_last(clock: Clock) -> None:
     out = io.StringIO()
     line = begin(out, 40)
@@ -160,15 +151,6 @@ def test_until_jobs_run_all_is_shown_and_then_what_matters() -> None:
     say(logger, asked_to_end)
     shown = ["Building DAG of jobs...", "Job stats", "Error in rule train", "Report: results/index.html", asked_to_end]
     assert screen.getvalue().splitlines() == shown
-
-
-@pytest.mark.parametrize("settings", [{"dryrun": True}, {"verbose": True}])
-def test_all_is_shown_where_nothing_runs_or_all_is_wanted(settings: dict[str, bool]) -> None:
-    screen = io.StringIO()
-    logger = handler(screen, **settings)
-    say(logger, "Job stats", event="run_info", stats={"train": 2, "total": 2})
-    say(logger, "Select jobs to execute...")
-    assert screen.getvalue() == "Job stats\nSelect jobs to execute...\n"
 
 
 def test_a_screen_that_is_gone_stops_nothing(clock: Clock) -> None:

@@ -1,7 +1,6 @@
 """Jobs that a warm process runs: they do as processes of their own would, and nothing outlives who asked for it."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -29,20 +28,6 @@ with socket.socket(socket.AF_UNIX) as listener:
     listener.listen()
     print("ready", flush=True)
     warm._Server(listener).serve()
-"""
-LOADS = """
-import importlib, io, sys
-from neuroute.pipeline.cli.options import load_plan
-importlib.import_module("neuroute.pipeline.cli.warm").load_what_jobs_use(load_plan(None, "smoke"))
-loaded = len(sys.modules)
-import matplotlib.pyplot, pandas, torch
-weights = torch.nn.Parameter(torch.ones(2))
-optimizer = torch.optim.AdamW([weights])
-weights.sum().backward()
-optimizer.step()
-pandas.DataFrame({"gap": [1.5]}).to_csv(io.StringIO())
-matplotlib.pyplot.figure().savefig(io.BytesIO(), format="svg")
-print(len(sys.modules) - loaded)
 """
 Process = subprocess.Popen[str]
 Ask = Callable[[str], Process]
@@ -102,25 +87,12 @@ def test_a_job_has_its_folder_environment_output_and_status(ask: Ask, tmp_path: 
     assert output.split()[1:] == [str(tmp_path), "mine"]
 
 
-def test_jobs_run_beside_each_other(ask: Ask) -> None:
-    long = ask("sleep")
-    running(long)
-    assert ask("0").wait() == 0
-    assert long.poll() is None
-
-
 def test_a_job_ends_with_the_process_that_waits_for_it(ask: Ask) -> None:
     job = ask("sleep")
     copy = running(job)
     job.kill()
     assert_ends(copy)
     assert ask("0").wait() == 0  # the server goes on
-
-
-def test_a_killed_job_is_known_to_be_killed(ask: Ask) -> None:
-    job = ask("sleep")
-    os.kill(running(job), signal.SIGKILL)
-    assert job.wait() == 128 + signal.SIGKILL
 
 
 def test_all_jobs_end_with_the_end_of_standard_input(server: Process, ask: Ask) -> None:
@@ -147,10 +119,3 @@ def test_where_nobody_listens_a_job_runs_itself(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0
     assert "Train a run" in done.stdout
-
-
-@pytest.mark.slow
-def test_what_jobs_use_is_loaded_before_them() -> None:
-    """An optimizer's first step loads 900 modules, pandas 300: seconds, in each of some hundred jobs."""
-    done = subprocess.run([sys.executable, "-c", LOADS], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 60

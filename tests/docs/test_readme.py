@@ -5,13 +5,9 @@ import re
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import load_config
 from neuroute.specs.objects import FIGURE_FORMATS, TABLE_FORMATS
-from pages import ROOT, blocks, lines
+from pages import ROOT
 
 KEPT = (ROOT / "docs/measured/smoke/end_of_run.txt").read_text()
-
-
-def test_what_a_run_ends_with_is_that_runs_own_output() -> None:
-    assert blocks(ROOT / "README.md", "text") == [KEPT]
 
 
 def test_the_run_is_of_todays_plan() -> None:
@@ -20,11 +16,6 @@ def test_the_run_is_of_todays_plan() -> None:
     assert runs
     assert set(runs) <= set(plan.runs)
     assert f"scale {plan.scale.name}:" in KEPT
-
-
-def test_the_three_commands_of_the_project_are_shown_as_typed() -> None:
-    everything = "snakemake --cores 8 --resources gpu=1 all"
-    assert {everything, "snakemake results/table1.csv", "snakemake --until evaluate"} <= {*lines(ROOT / "README.md")}
 
 
 def test_the_folder_of_results_comes_with_a_page_of_what_is_written_there() -> None:

@@ -16,9 +16,6 @@ from neuroute.networks.weights import build
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import load_config
 from neuroute.pipeline.plan.papers import FOLDERS
-from neuroute.pipeline.rendering.grid import Grid, Method, gaps
-from neuroute.pipeline.rendering.notes import notes
-from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import Test, formats
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,86 +108,12 @@ def test_kept_tables_judge_a_paper_of_the_config(tmp_path: Path, monkeypatch: py
     assert "claimed.ahead: not measured (" in said
 
 
-@pytest.mark.parametrize(
-    ("key", "edit", "words"),
-    [
-        ("unkeyed", ('key="toy"', 'key="other"'), "unkeyed/paper.py: holds no PAPER with the key 'unkeyed'"),
-        ("unnamed", ("PAPER =", "PAPERS ="), "unnamed/paper.py: holds no PAPER"),
-        ("sit", ("PAPER", "PAPER"), "papers/sit/paper.py: .*neuroute/pipeline/papers/sit is a paper 'sit', too"),
-    ],
-)
-def test_a_paper_that_is_not_the_one_of_its_folder_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, edit: tuple[str, str], words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with one_line(words):
-        plan_in(tmp_path, key, edit=edit)
-
-
 def test_a_paper_uses_modules_beside_the_snakefile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])  # as `neuroute` has it
     (tmp_path / "own_words.py").write_text('TITLE = "Of my own"\n')
     more = "from own_words import TITLE\n\n@artifact(TITLE)\ndef table2(study: Study) -> Table: ...\n"
     assert plan_in(tmp_path, "helped", more).artifacts["helped/table2"].title == "Of my own"
-
-
-TWO_RUNS = """def runs(config: Config, scale: Scale) -> list[Run]:
-    return [run.model_copy(update={"seed": seed}) for seed in (1, 2) for run in one_run(config, scale)]
-
-
-def one_run("""
-
-
-@pytest.mark.parametrize(
-    ("key", "more", "edit", "words"),
-    [
-        ("namesakes", "\n\n@artifact('')\ndef figure1(study): ...\n", ("PAPER", "PAPER"), "have one name"),
-        ("alike", "", ("def runs(", TWO_RUNS), "alike: two of its runs are called alike/decoder"),
-    ],
-)
-def test_two_of_one_name_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, more: str, edit: tuple[str, str], words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with one_line(words):
-        plan_in(tmp_path, key, more, edit)
-
-
-@pytest.mark.parametrize(
-    ("key", "printed", "words"),
-    [
-        ("unmatched", "b,8,gap_pct,1.0,1.00%,", "unmatched/table1: no printed number of method 'a'"),
-        ("twice", "a,8,gap_pct,1.0,1.00%,\na,8,gap_pct,2.0,2.00%,x=1", "2 printed numbers are gap_pct of a at n = 8"),
-    ],
-)
-def test_printed_numbers_that_cannot_be_shown_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, printed: str, words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    plan = plan_in(tmp_path, key)
-    file = tmp_path / "papers" / key / "published" / "table1.csv"
-    file.write_text(f"{file.read_text()}{printed}\n")
-    table = plan.artifacts[f"{key}/table1"].model_copy(update={"label_jobs": (), "evaluations": ()})
-    study = Study.load(table, plan.config, plan.scale, plan.runs.values(), plan.work)
-    test = next(iter(plan.evaluations.values())).labels[0]
-    with one_line(words):
-        Grid([Method("A", {"method": "a"})], gaps({8: test})).rows(study)
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "words"),
-    [("nameless", "- Of {few}.", "nameless/table1: .*few"), ("starred", "* A note.", r"starred/.*table1\.md: .*`\*`")],
-)
-def test_notes_that_cannot_be_filled_in_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, text: str, words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    plan = plan_in(tmp_path, key)
-    (tmp_path / "papers" / key / "published" / "table1.md").write_text(text)
-    study = Study.load(plan.artifacts[f"{key}/table1"], plan.config, plan.scale, plan.runs.values(), plan.work)
-    with one_line(words):
-        notes(study)
 
 
 WRONG = """

@@ -37,7 +37,6 @@ runs:
     arguments: {arguments}
 """
 
-SIZES = "self.width, self.depth, self.train_nodes = hidden, 1, 20"
 PAGE = (ROOT / "docs" / "tutorial" / "add_a_network.md").read_text()
 VARIANT, TINY = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
@@ -155,57 +154,7 @@ def test_it_is_trained_evaluated_and_loaded_again(folder: Path, run: str, networ
     done("evaluate", "--model", str(checkpoint), "--data", "mine.npz")
 
 
-def test_tables_of_settings_take_a_network_without_depth_and_width(folder: Path) -> None:
-    planned(folder, "own_tiny:Tiny", {"hidden": 12})
-    done("render", "scaling/table1")
-    row = next(line for line in Path("results/table1.md").read_text().splitlines() if "Tiny" in line)
-    assert row.split("|")[1:4] == [" 6 ", " 128 ", " Tiny "]
-
-
 # -- what does not fit ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("network", "says"),
-    [
-        ("nowhere:Net", "no module nowhere"),
-        ("swiglu:Nothing", "swiglu defines no 'Nothing'"),
-        ("broken:Net", "invalid syntax"),
-    ],
-)
-def test_a_network_that_is_not_there_stops_the_plan(folder: Path, network: str, says: str) -> None:
-    (folder / "broken.py").write_text("class Net(:\n")
-    with pytest.raises(NeurouteError, match=f"config.yaml: runs.{RUN}.network: .*{says}.*"):
-        planned(folder, network, {})
-
-
-@pytest.mark.parametrize(
-    ("source", "says"),
-    [
-        ("from torch import nn\nclass Net(nn.Module): pass", "no subclass of PathNetwork or MultiStartNetwork"),
-        ("from neuroute.networks.base import PathNetwork\nclass Net(PathNetwork):\n    def encode(self, x): pass",
-         "lacks decide"),
-        ("from neuroute.networks.base import MultiStartNetwork\nclass Net(MultiStartNetwork): pass",
-         "lacks decide, encode, prepare"),
-        ("import not_installed\nclass Net: pass", "unfit cannot be imported .*not_installed"),
-        ("1 / 0\nclass Net: pass", "unfit cannot be imported .*division by zero"),
-        (TINY.replace("Tiny", "Net").replace(SIZES, "pass"), "sets no `width`"),
-        (TINY.replace("Tiny", "Net").replace(SIZES, "self.width = self.depth = 1"), "sets no `train_nodes`"),
-        (TINY.replace("Tiny", "Net").replace("super().__init__()", "pass"), "cannot be built with .*AttributeError"),
-        (TINY.replace("Tiny", "Net").replace("super().__init__()", "").replace("self.score = ", ""),
-         "cannot be built with .*AttributeError"),
-        (TINY.replace("Tiny", "Net"), "cannot be built with .*'layers': 3.*unexpected keyword argument"),
-    ],
-)  # fmt: skip
-def test_a_network_that_does_not_fit_is_one_clear_line(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, source: str, says: str
-) -> None:
-    monkeypatch.delitem(sys.modules, "unfit", raising=False)
-    (folder / "unfit.py").write_text(source)
-    arguments = {"layers": 3} if "layers" in says else {}
-    network = planned(folder, "unfit:Net", arguments).runs[RUN].network
-    with one_line(f"unfit:Net.*{says}"):
-        counts(network)
 
 
 @pytest.mark.parametrize(
