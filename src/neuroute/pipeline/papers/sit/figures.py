@@ -583,8 +583,8 @@ def read_course(study: Study) -> Course:
     for run in (study.runs[name] for name in study.artifact.runs):
         training = run.training
         assert isinstance(training, Reconstruction)
-        log = study.log(run.id)
-        for line in log[log.kind.isin(["round", "validation"])].to_dict("records"):
+        lines = study.log(run.id).to_dict("records")  # of given weights there are none
+        for line in (each for each in lines if each["kind"] in ("round", "validation")):
             epoch = offset + line["batch"] / training.batches_per_epoch
             about = {"side": MEASURED, "run": run.id, "epoch": round(epoch, 4)}
             if line["kind"] == "round":
