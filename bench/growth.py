@@ -206,6 +206,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--gb", type=float, default=10.0)
     options = parser.parse_args()
+    if options.folder:
+        options.folder.mkdir(parents=True, exist_ok=True)
     file = options.folder / "growth.csv" if options.folder else None
     rows: list[dict[str, Any]] = list(csv.DictReader(file.open())) if file and file.exists() else []
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], check=True, capture_output=True, text=True)

@@ -180,3 +180,20 @@ def test_a_job_waits_for_the_one_that_a_killed_snakemake_left_behind(
 def test_schema_command_writes_valid_json(tmp_path: Path) -> None:
     done("schema", tmp_path)
     assert json.loads((tmp_path / "config.schema.json").read_text())["title"] == "Config"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("papres: [pens]", "papres: unknown key; did you mean papers?"),
+        (
+            "runs: {scaling/base_6x128: {training: {lr: 1.0e-4}}}",
+            "runs.scaling/base_6x128.training.lr: unknown key; did you mean learning_rate?",
+        ),
+        ("runs: {pens/pens_a: {network: 'no_module:Net'}}", "runs.pens/pens_a.network: "),
+    ],
+)
+def test_a_wrong_setting_names_its_file_and_what_was_meant(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(f"scale: smoke\n{text}\n")
+    assert refused("plan", "--config", file).startswith(f"error: {file}: {message}")

@@ -286,3 +286,49 @@ def test_tours_cards_and_methods_are_shown() -> None:
     assert f"{card.gap.gap:.2f} %" in repr(card)
     assert "<table" in card._repr_html_()
     assert {"hgs-long", "ortools-x10"}.isdisjoint(neuroute.methods("tsp"))
+
+
+def test_a_typo_of_tsp_is_one() -> None:
+    with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; is tsp meant"):
+        neuroute.generate("tps")
+    with pytest.raises(neuroute.NeurouteError, match="no routing problem 'tps'; did you mean tsp"):
+        neuroute.methods("tps")
+
+
+def test_seeds_give_other_instances_and_first_goes_on_in_one() -> None:
+    for problem in ("tsp", "cvrp", "ovrptw"):
+        of_seed = [neuroute.generate(problem, 20, 2, seed=seed) for seed in (0, 1, 400_000)]
+        assert len({each.coords.tobytes() for several in of_seed for each in several}) == 6
+        (second,) = neuroute.generate(problem, 20, first=1, seed=1)
+        assert (second.coords == of_seed[1][1].coords).all()
+        assert second.name == of_seed[1][1].name == f"{problem}20_s1_1"
+    for seed in (-1, 400_001):
+        with pytest.raises(neuroute.NeurouteError, match=f"seed {seed}: .* from 0 to 400,000"):
+            neuroute.generate(seed=seed)
+
+
+def test_what_is_shown_of_objects_is_one_short_line(ship: Ship) -> None:
+    ship("tsp")
+    instances = neuroute.generate("tsp", 30, 2)
+    evaluation = neuroute.evaluate("tsp", instances, reference="nearest", workers=1)
+    solution = neuroute.solve(instances[0], "nearest")
+    for each in (instances[0], neuroute.load_model("tsp"), evaluation, solution, neuroute.models()[0]):
+        assert "\n" not in repr(each)
+        assert len(repr(each)) < 160
+    assert {"network", "insertion", "nearest"} <= set(neuroute.methods("tsp"))
+    assert repr(instances[0]) == "<Instance tsp30_0: TSP, n=30, EXACT_2D>"
+    assert "greedy, gap " in repr(evaluation)
+
+
+def test_a_drawing_takes_any_name_and_any_number_of_routes() -> None:
+    """A line a route took half a minute of 3,000."""
+    stops = 3000
+    coords, demand = np.random.default_rng(0).random((stops + 1, 2)), np.append(0, np.ones(stops, dtype=int))
+    instance = neuroute.Instance.from_arrays(coords, demand, 1, name=r"a$b_{c$ \frac{$")
+    drawing = instance.plot([[customer] for customer in range(1, stops + 1)])
+    drawing.draw_without_rendering()
+    assert len(drawing.findobj()) < 1000
+
+
+def test_demands_below_0_are_backhauls() -> None:
+    assert neuroute.Instance.from_arrays(SQUARE, np.array([0, 3, -2, 4]), 6).variant == "VRPB"

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import done
+from commands import done, refused
 from untrained import untrained
 
 import neuroute
+from neuroute.core.errors import NeurouteError
 from neuroute.specs.decodings import parse_decoding
 from neuroute.specs.objects import Decoding, Network
 from stand_ins import Ship
@@ -128,3 +129,41 @@ def test_another_of_its_ways_can_be_asked_for(tmp_path: Path, name: str) -> None
     (model, instances), (asked, way) = load(tmp_path, name), OTHERS[name]
     assert neuroute.evaluate(model, instances, asked).decoding.name == way
     assert neuroute.solve(instances[0], model=model, decoding=asked).method == f"own/net, {way}"
+
+
+def test_models_are_a_short_table_with_details_by_name(ship: Ship) -> None:
+    gaps = [
+        {"set": set_, "decoding": how, "instances": 9, "gap": gap, "reference": "lkh"}
+        for set_, how, gap in (
+            ("TSP20", "greedy", 1.0),
+            ("TSP50", "greedy", 2.0),
+            ("TSP50", "multistart", 1.5),
+            ("TSP50", "prc10", 1.25),
+            ("TSP200", "multistart", 3.0),  # larger than it was trained on
+            ("TSPLIB below 200 nodes", "multistart", 4.0),
+        )
+    ]
+    ship("tsp", gaps=gaps)
+    ship("vrp", variants=("CVRP", "OVRP"), gaps=[{**gaps[1], "set": "CVRP50"}, {**gaps[2], "set": "OVRP50"}])
+    ship("cvrp")
+    head, *rows = done("models").splitlines()
+    assert head.split() == ["name", "problem", "sizes", "parameters", "gap"]
+    assert [row.split()[:2] for row in rows[:3]] == [["cvrp", "CVRP"], ["tsp", "TSP"], ["vrp", "2"]]
+    assert rows[1].endswith("1.50 % (TSP50, multistart)")
+    assert rows[2].endswith("1.50 % (OVRP50, multistart)")
+    assert rows[0].endswith("none")
+    assert max(map(len, rows)) < 100
+    said = done("models", "tsp")
+    assert said.startswith("tsp: TSP\n")
+    assert sum(" multistart " in line for line in said.splitlines()) == 3
+    assert "no network 'tps'" in refused("models", "tps")
+
+
+def test_gaps_to_a_solver_from_python(ship: Ship, tmp_path: Path) -> None:
+    ship("tsp")
+    instances = neuroute.generate("tsp", 8, 2)
+    result = neuroute.evaluate("tsp", instances, reference="nearest", workers=1)
+    lengths = [neuroute.solve(each, "nearest").cost for each in instances]
+    assert result.gaps["gap_pct"] == pytest.approx(100 * (result.lengths.mean() / np.mean(lengths) - 1))
+    with pytest.raises(NeurouteError, match="no solver 'lhk'"):
+        neuroute.evaluate("tsp", instances, reference="lhk")

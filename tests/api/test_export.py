@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import done
+from commands import done, refused
 from refusals import one_line
 
 import neuroute
@@ -208,3 +208,15 @@ def test_generated_instances_are_written_and_read_back(
         assert theirs.n == 12
         scale = np.abs(theirs.coords).max() / np.abs(ours.coords).max()  # libraries have times a power of ten
         np.testing.assert_allclose(theirs.coords / scale, ours.coords, atol=1e-5)
+
+
+def test_messages_name_the_argument_and_the_part_that_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "empty.tsp").touch()
+    (tmp_path / "empty.vrp").touch()
+    for command, says in (
+        (("export", "nofile", "--to", tmp_path / "a.npz"), "error: DATA nofile: no such file"),
+        (("export", tmp_path / "empty.tsp", "--to", tmp_path / "a.npz"), "no EDGE_WEIGHT_TYPE; one of"),
+        (("export", tmp_path / "empty.vrp", "--to", tmp_path / "a.npz"), "no EDGE_WEIGHT_TYPE; one of"),
+        (("export", tmp_path / "empty.vrp", "--to", tmp_path / "empty.vrp"), "empty.vrp: is the input file"),
+    ):
+        assert says in refused(*command)

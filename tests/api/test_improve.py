@@ -148,3 +148,24 @@ def test_a_network_of_many_starts_without_paths_searches_by_sampling() -> None:
     assert neuroute.solve(instance, model=model, seconds=0.5).cost <= best.trace[-1][1]
     with pytest.raises(neuroute.NeurouteError, match="mine builds solutions and improves none"):
         neuroute.solve(instance, model=model, start=np.arange(9))
+
+
+def test_what_it_goes_on_from_is_said_and_improved_only_where_something_was_gained(
+    ship: Ship, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An untrained network's own routes are longer; they stay visible."""
+    ship("cvrp")
+    instance = neuroute.generate("cvrp", 30)[0]
+    own, built = neuroute.solve(instance, seconds=0), construct(instance, 40)
+    assert (own.basis, own.origin) == (None, "")
+    assert own.cost > built.cost
+    tick(monkeypatch)
+    solution = neuroute.solve(instance, seconds=400)
+    assert solution.basis == (built.method, built.cost, own.cost)
+    assert solution.cost < built.cost
+    longer, shorter = instance.format(own.cost), instance.format(built.cost)
+    assert f"improved from {built.method} ({shorter}; the network's own: {longer})" in str(solution)
+    short = neuroute.solve(instance, seconds=1)  # over before anything is improved
+    assert (short.cost, short.basis) == (built.cost, (built.method, built.cost, own.cost))
+    assert "improved" not in str(short)
+    assert f", by {built.method}, which the network did not shorten" in str(short)

@@ -440,3 +440,36 @@ def test_another_workflow_uses_it_as_a_module(tmp_path: Path) -> None:
     assert planned(run, "mine") == {"nr_render": 1, "nr_render_table": 1, "mine": 1}
     run("mine")
     assert (tmp_path / "mine.csv").read_text() == (tmp_path / "results" / "table1.csv").read_text()
+
+
+def test_more_papers_do_again_nothing_that_is_there(edited: Path) -> None:
+    """Pens reads the first labels of a stream of which scaling reads more, and trains networks of scaling."""
+    choose_papers(edited, "scaling", "pens")
+    output = snakemake_in(edited)("-n", "all").stdout
+    jobs = counted(output)
+    runs, evaluations = (set((edited / "work/micro").glob(f"{kind}/*/*")) for kind in ("runs", "evaluations"))
+    assert min(jobs["labels"], jobs["train"], jobs["evaluate"], jobs["render_table"]) > 0
+    again = re.findall(r"(?:train|evaluate) (\w+/\w+)(?: \((\w+)\))?$", output, re.M)
+    trained = {run for run, group in again if not group}
+    measured = {f"{run}/{group}" for run, group in again if group}
+    assert not trained & {f"{run.parent.name}/{run.name}" for run in runs}
+    assert not measured & {f"{run.parent.name}/{run.name}/{e.stem}" for run in evaluations for e in run.glob("*.csv")}
+    labelled = set(re.findall(r"labels (\S+)$", output, re.M))
+    assert not labelled & {file.stem for file in (edited / "work/micro/labels").glob("*.json")}
+    assert not {name for name in drawn(output) if name.startswith("pens/")}
+
+
+def test_what_is_lost_of_an_artifact_is_drawn_again(edited: Path) -> None:
+    for name in ("table1.html", "table2.json", "table3.tex", "table4.md", "figure3.png", "figure4.svg"):
+        (edited / "results" / "pens" / name).unlink()
+    output = snakemake_in(edited)("-n", "all").stdout
+    assert counted(output) == {"all": 1, "report": 1, "render_table": 4, "render_figure": 2}
+    assert drawn(output) == {f"pens/{name}" for name in ("table1", "table2", "table3", "table4", "figure3", "figure4")}
+
+
+def test_a_printed_number_redraws_what_shows_it(edited: Path) -> None:
+    printed = edited / "src/neuroute/pipeline/papers/pens/published/table1.csv"
+    printed.write_text(printed.read_text() + "\n")
+    output = snakemake_in(edited)("-n", "all").stdout
+    assert drawn(output) == {"pens/table1", "pens/figure3"}
+    assert counted(output) == {"all": 1, "report": 1, "render_table": 1, "render_figure": 1}

@@ -338,3 +338,46 @@ def test_a_comment_scales_only_in_the_words_of_export(tmp_path: Path, factor: st
     assert read_instances(path).groups[0].coords.max() == 70
     path.write_text(TEXT.format(comment="COMMENT : coordinates times 10\n", kind="EUC_2D", rows=ROWS))
     assert read_instances(path).groups[0].coords.max() == 7
+
+
+@pytest.mark.parametrize(
+    "rows", [ROWS + "FIXED_EDGES_SECTION\n1 3\n-1\n", ROWS + "DIMENSION : 5\n", ROWS.replace("30", "3_0")]
+)
+def test_what_a_file_says_is_followed_or_refused(tmp_path: Path, rows: str) -> None:
+    """The rest is asked of the reader (`test_tsplib`)."""
+    (tmp_path / "t.tsp").write_text(TEXT.format(comment="", kind="EUC_2D", rows=rows))
+    refused(
+        tmp_path / "t.tsp", "FIXED_EDGES_SECTION is not supported|DIMENSION says 5, and 4 above|expected `node x y`"
+    )
+
+
+@pytest.mark.parametrize("place", [6, 8])  # of the version, and of the flags
+def test_zip_files_of_another_kind_are_one_line(tmp_path: Path, place: int) -> None:
+    path = npz(tmp_path, coords=COORDS)
+    data = bytearray(path.read_bytes())
+    for start, shift in ((data.find(b"PK\x03\x04"), -2), (data.find(b"PK\x01\x02"), 0)):
+        data[start + place + shift] = 0xFF
+    path.write_bytes(data)
+    refused(path, "not a readable npz")
+
+
+def test_numbers_of_lists_are_plain_and_of_64_bits(tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    points = " ".join(map(str, COORDS[0].ravel()))
+    path.write_text(f"{points} output 1 2 3 4 5 99999999999999999999 1\n")
+    refused(path, "line 1: expected numbers")
+    path.write_text(f"1_0 {points} 0.5 output 1 2 3 4 5 6 7 1\n")
+    refused(path, "line 1: expected numbers")
+
+
+@pytest.mark.parametrize("ending", [".tsp", ".vrp", ".txt", ".npz", ".pkl"])
+def test_a_pipe_is_refused(tmp_path: Path, ending: str) -> None:
+    os.mkfifo(path := tmp_path / f"f{ending}")
+    refused(path, "is a pipe or a device")
+
+
+def test_messages_are_short_and_free_of_control_characters() -> None:
+    text = str(NeurouteError("a\x1b[31m\x07\u202e" + "9" * 100_000 + "; mend it"))
+    assert len(text) < 2100
+    assert text.isprintable()
+    assert text.endswith("mend it")

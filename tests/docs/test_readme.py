@@ -5,7 +5,7 @@ import re
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import load_config
 from neuroute.specs.objects import FIGURE_FORMATS, TABLE_FORMATS
-from pages import ROOT
+from pages import ROOT, lines
 
 KEPT = (ROOT / "docs/measured/smoke/end_of_run.txt").read_text()
 
@@ -25,3 +25,8 @@ def test_the_folder_of_results_comes_with_a_page_of_what_is_written_there() -> N
         assert f".{ending}`" in page
     for paper in build_plan(load_config(ROOT / "config.yaml")).papers:
         assert paper == "scaling" or f"`{paper}/`" in page
+
+
+def test_the_three_commands_of_the_project_are_shown_as_typed() -> None:
+    everything = "snakemake --cores 8 --resources gpu=1 all"
+    assert {everything, "snakemake results/table1.csv", "snakemake --until evaluate"} <= {*lines(ROOT / "README.md")}
