@@ -270,8 +270,8 @@ def test_methods_are_called_as_they_are_told_to(tmp_path: Path, monkeypatch: pyt
         ("savings", "one pass", {"solvers.savings"}, {"decoding.tsp"}),
         ("lkh", "2 s", {"solvers.lkh"}, {"solvers.savings"}),
         ("tsp", "multistart", {"decoding.tsp", "networks.icam"}, {"solvers.savings", "networks.bq"}),
-        ("tsp", "2 s", {"decoding.prc.tsp", "solvers.savings", "api.within_time"}, {"decoding.cvrp"}),
-        ("cvrp", "2 s", {"decoding.cvrp", "decoding.prc.cvrp"}, {"decoding.prc.tsp"}),
+        ("tsp", "2 s", {"decoding.tsp", "solvers.savings", "api.within_time"}, {"decoding.cvrp"}),
+        ("cvrp", "2 s", {"decoding.cvrp", "decoding.cvrp_search", "solvers.pyvrp"}, {"decoding.tsp"}),
     ],
 )
 def test_an_answer_hangs_on_all_code_that_finds_it(given: str, how: str, hangs_on: set[str], not_on: set[str]) -> None:
