@@ -17,7 +17,7 @@ def rehearsed(scale: str) -> Plan:
 def test_it_has_all_jobs_with_little_in_them(scale: str) -> None:
     plan, whole = rehearsed(scale), plan_of(scale)
     assert plan.artifacts.keys() == whole.artifacts.keys()
-    assert plan.runs.keys() == {run for run in whole.runs if "-s" not in run.rpartition("/")[2]} - whole.lost
+    assert plan.runs.keys() == {run for run in whole.runs if "-s" not in run.rpartition("/")[2]} - whole.unreachable
     assert plan.evaluations.keys() == {name for name, e in whole.evaluations.items() if e.run in plan.runs}
     assert {labels.solver for labels in plan.label_jobs.values()} <= {"nearest", "insertion", "insertion-published"}
     for run in plan.runs.values():
