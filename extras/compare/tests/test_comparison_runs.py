@@ -411,11 +411,11 @@ def test_why_an_instance_is_unsolved_says_what_not_where(monkeypatch: pytest.Mon
 
 
 def test_what_builds_for_a_search_is_loaded_before_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes, begin = list[int](), Process.begin
+    sizes, submit = list[int](), Process.submit
 
     def recorded(process: Process, function: str, instance: Instance, *more: Any) -> None:
         sizes.append(instance.n)
-        begin(process, function, instance, *more)
+        submit(process, function, instance, *more)
 
     monkeypatch.setattr(Process, "submit", recorded)
     search = next(m for m in parse("tsp", 0.3, lambda name: {}, ()) if m.seconds)
