@@ -19,4 +19,4 @@ def built() -> None:
     """Have constructions loaded and compiled, in the process that makes them, so that none is late."""
     for problem in ("tsp", "cvrp", "ovrptw"):
         with limited.borrow() as process:
-            process.call("neuroute.api.within_time:construct", 120.0, neuroute.generate(problem, 10)[0])
+            process.call("neuroute.api.within_time:start_of_search", 120.0, neuroute.generate(problem, 10)[0])

@@ -154,7 +154,7 @@ def test_a_shipped_network_solves_what_it_is_for(ship: Ship, problem: str) -> No
     solution = neuroute.solve(instance, seconds=1.0)
     model, *firsts = {
         "tsp": ("tsp", "greedy", "savings", "insertion"),
-        "cvrp": ("cvrp", "greedy", "savings", "insertion-angle", "savings + local search"),
+        "cvrp": ("cvrp", "greedy", "savings", "insertion-angle", "savings and local search"),
         "ovrptw": ("vrp", "multistart", "nearest"),
     }[problem]  # whichever is shorter
     assert solution.method in {f"{model}, {first} + search" for first in firsts}

@@ -12,7 +12,7 @@ import torch
 import neuroute
 from neuroute.api.by_network import solutions
 from neuroute.api.solution import Best, keep_best
-from neuroute.api.within_time import construct
+from neuroute.api.within_time import start_of_search
 from neuroute.decoding.environment import ENVIRONMENT
 from own_parts import Starts
 from stand_ins import Ship
@@ -74,7 +74,7 @@ def test_a_search_goes_on_from_the_best_construction(ship: Ship, problem: str, m
     """It has a solution before the network decides anything, and is never worse."""
     ship(problem if problem in ("tsp", "cvrp") else "vrp")
     instance = neuroute.generate(problem, 12)[0]
-    built = construct(instance)
+    built = start_of_search(instance)
     tick(monkeypatch)
     found = [neuroute.solve(instance, seconds=seconds, seed=3) for seconds in (1, 300)]
     assert all(each.cost <= each.trace[0][1] <= built.cost for each in found)
@@ -91,7 +91,7 @@ def test_of_many_stops_no_own_solution_is_built(ship: Ship, monkeypatch: pytest.
     solution = neuroute.solve(instance, seconds=400)
     assert solution.basis is not None
     assert solution.basis[2] is None
-    assert solution.cost <= solution.basis[1] <= construct(instance).cost
+    assert solution.cost <= solution.basis[1] <= start_of_search(instance).cost
 
 
 def test_an_interrupted_search_has_what_it_found(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_an_interrupted_search_has_what_it_found(ship: Ship, monkeypatch: pytest
     monkeypatch.setattr(type(model.net), "decide", interrupt)
     with pytest.raises(KeyboardInterrupt) as stop:
         neuroute.solve(instance, model=model, seconds=60)
-    assert stop.value.best.cost <= construct(instance).cost
+    assert stop.value.best.cost <= start_of_search(instance).cost
     assert "interrupted after" in str(stop.value.best)
     with pytest.raises(KeyboardInterrupt) as stop:
         neuroute.solve(instance, model=model, seconds=0)
@@ -156,7 +156,7 @@ def test_what_it_goes_on_from_is_said_and_improved_only_where_something_was_gain
     """An untrained network's own routes are longer; they stay visible."""
     ship("cvrp")
     instance = neuroute.generate("cvrp", 30)[0]
-    own, built = neuroute.solve(instance, seconds=0), construct(instance, 40)
+    own, built = neuroute.solve(instance, seconds=0), start_of_search(instance, 40)
     assert (own.basis, own.origin) == (None, "")
     assert own.cost > built.cost
     tick(monkeypatch)

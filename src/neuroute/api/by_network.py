@@ -15,7 +15,7 @@ from torch import Tensor
 from neuroute.api.model import Model, name_of_search, resolve_decoding, search_step
 from neuroute.api.options import check_decoding
 from neuroute.api.solution import Best, Found, Solution, keep_best
-from neuroute.api.within_time import CONSTRUCTIONS, construct
+from neuroute.api.within_time import CONSTRUCTIONS, start_of_search
 from neuroute.core.device import Threads, is_busy, memory_budget_gb
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.decoding.decode import SEARCH, Search, decode, instances_per_batch, solve_in_own_way
@@ -275,7 +275,7 @@ def definitions(model: Model, searches: bool) -> tuple[str, ...]:
     names = [f"{__name__}:solve_by_network", model.about["network"]["kind"], *entries([model.problem], *stages)]
     if searches:  # which begin with a quick construction
         quick = {*sum(CONSTRUCTIONS.values(), ()), "nearest"}
-        names += [f"{construct.__module__}:construct", *map(entry, sorted(quick))]
+        names += [f"{start_of_search.__module__}:start_of_search", *map(entry, sorted(quick))]
     return tuple(names)
 
 

@@ -104,7 +104,7 @@ def solve_by_model(
     is_search = decoding is None and start is None and total > 0
     with limited.borrow() if is_search else nullcontext() as process:
         if process is not None:  # a construction is made while torch is loaded
-            process.submit(f"{within_time.__name__}:construct", instance, total / BUILD_SHARE, seed)
+            process.submit(f"{within_time.__name__}:start_of_search", instance, total / BUILD_SHARE, seed)
 
         def built() -> Solution | None:
             with suppress(NeurouteError):

@@ -25,7 +25,7 @@ from neuroute.solvers.vrp_grid import on_vrp_grid
 
 CONSTRUCTIONS = {"tsp": ("savings", "insertion"), "cvrp": ("savings", "insertion-angle")}  # quick to compile first
 TINY_S = 1e-9
-MOST_DESCENT = 2000  # stops, whose local search takes some 0.6 s
+MOST_DESCENT = 2000  # customers, whose local search takes 0.6 s
 LOOK_S = 0.05  # between two looks at the clock, and at what LKH has left
 LATE = 0.02, 0.1  # that a search may be before it is ended: a share of its time, and seconds
 
@@ -103,8 +103,7 @@ def _search(
 def construct(instance: Instance, seconds: float = TINY_S, seed: int = 0) -> Solution:
     """Return the shorter of insertion and savings, or, where other constraints than loads are to be kept to, nearest.
 
-    After so many seconds savings try no further shape.  A local search shortens the routes of a CVRP of up to 2,000
-    stops.  Raises NeurouteError if there is none.
+    After so many seconds savings try no further shape.  Raises NeurouteError if there is none.
     """
     began = time.perf_counter()
     if instance.ways is not None and instance.windows is not None:
@@ -119,9 +118,19 @@ def construct(instance: Instance, seconds: float = TINY_S, seed: int = 0) -> Sol
         names = [name for name in CONSTRUCTIONS[instance.problem] if name in able] or ["nearest"]
         stops = {name: solve_with(name, instance, seconds, seed).stops for name in names}
     best = min(stops, key=lambda each: instance.cost(stops[each]))
-    if instance.problem == "cvrp" and instance.ways is None and instance.n <= MOST_DESCENT:
-        grid = on_vrp_grid(in_unit_square(instance.vrp, np.float64))
-        shorter = from_routes(pyvrp.descend(grid, to_routes(stops[best]), seed))
-        if instance.cost(shorter) < instance.cost(stops[best]):
-            best, stops = f"{best} + local search", {f"{best} + local search": shorter}
     return Solution(instance, stops[best], best, time.perf_counter() - began)
+
+
+def start_of_search(instance: Instance, seconds: float = TINY_S, seed: int = 0) -> Solution:
+    """Return a construction, that of a CVRP in the plane of up to 2,000 customers after one local search.
+
+    Raises NeurouteError as `construct` does, and if PyVRP is missing.
+    """
+    began, built = time.perf_counter(), construct(instance, seconds, seed)
+    if instance.problem != "cvrp" or instance.ways is not None or instance.n > MOST_DESCENT:
+        return built
+    grid = on_vrp_grid(in_unit_square(instance.vrp, np.float64))
+    stops = from_routes(pyvrp.descend(grid, to_routes(built.stops), seed))
+    if instance.cost(stops) >= built.cost:
+        return built
+    return Solution(instance, stops, f"{built.method} and local search", time.perf_counter() - began)

@@ -99,7 +99,7 @@ class Process:
         self._function = function
 
     def result(self, seconds: float | None) -> Any:
-        """Return what the function that was begun returns.
+        """Return what the submitted function returns.
 
         Raises TimeoutError if it says nothing for so many seconds, CrashedError if the process dies (out of memory,
         say), and NeurouteError if the function raises one; the process is killed at Ctrl-C, too.
@@ -112,7 +112,7 @@ class Process:
         return value
 
     def messages(self, seconds: float | None) -> Iterator[tuple[str, Any] | None]:
-        """Yield what the function that was begun says, its answer last; None where it says nothing for some seconds.
+        """Yield what the submitted function says, its answer last; None where it says nothing for some seconds.
 
         Raises as `result` does.  Where the caller leaves before the answer, the process is killed.
         """

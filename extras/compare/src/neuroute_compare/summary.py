@@ -378,7 +378,7 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame, against: str 
     searched = sorted(records[(records.kind == "network") & records.budget_s.notna()].problem.unique())
     firsts = [f"{' and '.join(CONSTRUCTIONS[problem])} ({problem.upper()})" for problem in searched]
     if firsts:
-        mended = ", the CVRP's after a local search up to 2,000 stops" if "cvrp" in searched else ""
+        mended = ", the CVRP's after a local search up to 2,000 customers" if "cvrp" in searched else ""
         lines.append(
             f"A network's search begins with its own solution or the best of {', '.join(firsts)}{mended}, whichever is "
             "shorter."

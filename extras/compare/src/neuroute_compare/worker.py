@@ -150,7 +150,7 @@ def _load_network(machine: Machine, method: Method, instance: neuroute.Instance)
 
     def warm_up() -> None:  # the process that builds what a search begins with
         with limited.borrow() as process:
-            process.call(f"{within_time.__name__}:construct", WARM_UP_S, _small(instance))
+            process.call(f"{within_time.__name__}:start_of_search", WARM_UP_S, _small(instance))
 
     return _Loaded(run, warm_up=warm_up)
 

@@ -226,9 +226,24 @@ def solve(
         raise NeurouteError("--solver: --model, --from and --decoding to --revise are for networks; leave them out")
     settings = load_config(config) if config or Path("config.yaml").exists() else None
     memory_gb, trusted = (settings.memory_gb, settings.networks) if settings else (None, [])
-    search: dict[str, Any] = {"solvers": solvers, "seconds": seconds, "seed": seed, "start": start_file}
-    more: dict[str, Any] = {"reference": reference, "save": save, "ignore": ignore or [], "threads": threads}
-    line, stands_in = solve_file(file, model, how, out, device, memory_gb, trusted=trusted, say=print, **search, **more)
+    line, stands_in = solve_file(
+        file,
+        model,
+        how,
+        out,
+        device,
+        memory_gb,
+        solvers=solvers,
+        reference=reference,
+        seconds=seconds,
+        seed=seed,
+        start=start_file,
+        save=save,
+        ignore=ignore or [],
+        trusted=trusted,
+        threads=threads,
+        say=print,
+    )
     print(line)
     if stands_in and not fallback:
         raise typer.Exit(STANDS_IN)

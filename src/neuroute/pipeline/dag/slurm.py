@@ -60,8 +60,16 @@ def check_jobs(requests: Iterable[JobRequest]) -> None:
     nodes = []
     for name, limit, memory, cpus, gres in rows:
         gpus = sum(int(count) for count in re.findall(r"gpu:(?:[\w.-]+:)?(\d+)", gres))
-        amounts = _minutes(limit), int(memory.rstrip("+")), int(cpus.rstrip("+")), gpus
-        nodes.append(Nodes(name.rstrip("*"), name.endswith("*"), *amounts))
+        nodes.append(
+            Nodes(
+                partition=name.rstrip("*"),
+                default=name.endswith("*"),
+                minutes=_minutes(limit),
+                memory_mb=int(memory.rstrip("+")),
+                cpus=int(cpus.rstrip("+")),
+                gpus=gpus,
+            )
+        )
     names = list(dict.fromkeys(each.partition for each in nodes))
     for job in requests:
         partition_nodes = [n for n in nodes if (n.default if job.partition is None else n.partition == job.partition)]

@@ -361,8 +361,19 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
 
     def add(name: str, problem: Problem, network: Network, training: Reinforced, **more: Any) -> None:
         first, last = validation(scale, problem, 100), validation(scale, problem, 1000)
-        fields: dict[str, Any] = {"n": _first_size(scale, problem), "validation": first, "also_validation": (last,)}
-        out.append(declare_run(config, KEY, name, training, network=network, **fields | more))
+        out.append(
+            declare_run(
+                config,
+                KEY,
+                name,
+                training,
+                network=network,
+                n=_first_size(scale, problem),
+                validation=first,
+                also_validation=(last,),
+                **more,
+            )
+        )
 
     for problem in PROBLEMS:
         p = sizes(scale, problem)

@@ -399,9 +399,19 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         stages = tuple(stage.model_copy(update={"variants": tuple(variants)}) for stage in training.stages)
         balanced = {"stages": stages, "balance": balance if network.arguments["experts"] else 0.0}
         first, *others = [validation(scale, variant, size) for variant in watched or variants]
-        fields: dict[str, Any] = {"network": network, "n": m.sizes[size], "validation": first}
-        fields["also_validation"] = tuple(others)
-        out.append(declare_run(config, KEY, name, training.model_copy(update=balanced), **fields | more))
+        out.append(
+            declare_run(
+                config,
+                KEY,
+                name,
+                training.model_copy(update=balanced),
+                network=network,
+                n=m.sizes[size],
+                validation=first,
+                also_validation=tuple(others),
+                **more,
+            )
+        )
 
     for size in m.trained_sizes:
         for variant in TRAINED:
@@ -456,9 +466,18 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
 
     def declare_lehd(name: str, kind: str, method: str) -> Run:
         network = Network(kind=kind, arguments=dense.network.arguments)
-        fields: dict[str, Any] = {key: getattr(dense, key) for key in ("n", "validation", "also_validation")}
-        fields["data"] = lambda t: (with_count(dense.data[0], t.samples),)
-        return declare_run(config, KEY, name, training, role={"method": method}, network=network, **fields)
+        return declare_run(
+            config,
+            KEY,
+            name,
+            training,
+            role={"method": method},
+            network=network,
+            n=dense.n,
+            data=lambda t: (with_count(dense.data[0], t.samples),),
+            validation=dense.validation,
+            also_validation=dense.also_validation,
+        )
 
     first = dense if epochs is None else declare_lehd(LEHD, dense.network.kind, "LEHD")
     return [first, declare_lehd(LEHD_LIGHT, LEHD_LIGHT_NETWORK, "LEHD/4E-L")]

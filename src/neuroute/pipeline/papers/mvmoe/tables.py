@@ -546,8 +546,9 @@ def table5_grid(scale: Scale) -> Grid:
     for key, (variants, problem) in GROUPS.items():
         tests = tuple(mvmoe.reference(scale, variant, SIZES[0]) for variant in variants)
         column = Column(f"gap_{key}_pct", f"{len(variants)} {key} problems", "gap %", at=sets_of(scale, SIZES[0]))
-        of_column = column, mean_over(tests), tests[0], SIZES[0], None, {"problem": problem}, tests[1:]
-        quantities.append(Quantity(*of_column))
+        quantities.append(
+            Quantity(column, mean_over(tests), tests[0], SIZES[0], where={"problem": problem}, others=tests[1:])
+        )
     return Grid(methods, quantities, name_models=models_here)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -380,10 +380,18 @@ def _run(
     """The training of a model on the paper's TSP`size`, with what config.yaml changes of it."""
     n = scale[PensScale].sizes[size]
     network = Network(kind=PENS, arguments=shape.model_dump() | role | {"train_nodes": n})
-    fields: dict[str, Any] = {"role": role, "network": network, "n": n, "validation": validation(scale, size)}
-    fields["also_validation"] = (validation(scale, 100),) if size != 100 else ()  # Figure 5b
-    fields["data"] = lambda training: training_blocks(n, training.samples, scale.label_solver)
-    run = declare_run(config, KEY, name, training, **fields)
+    run = declare_run(
+        config,
+        KEY,
+        name,
+        training,
+        role=role,
+        network=network,
+        n=n,
+        data=lambda training: training_blocks(n, training.samples, scale.label_solver),
+        validation=validation(scale, size),
+        also_validation=(validation(scale, 100),) if size != 100 else (),  # Figure 5b
+    )
     if getattr(run.training, "sub_paths", None) != "pairs":
         raise NeurouteError(f"{config.where}: runs.{run.id}.training.sub_paths: PENS is trained on `pairs` only")
     return run

@@ -525,8 +525,9 @@ def _run(
     def data(t: Training) -> tuple[Labels, ...]:
         return training_blocks(n, t.samples, scale.label_solver) if isinstance(t, Supervised) else ()
 
-    fields: dict[str, Any] = {"role": role, "network": network, "n": n, "validation": validation(scale)}
-    return declare_run(config, KEY, name, training, data=data, **fields)
+    return declare_run(
+        config, KEY, name, training, role=role, network=network, n=n, data=data, validation=validation(scale)
+    )
 
 
 PAPER = Paper(

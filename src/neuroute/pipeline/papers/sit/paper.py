@@ -611,9 +611,18 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
             dataset = Dataset(problem=problem, split="train", n=n, count=training.samples)
             return (Labels(dataset=dataset, solver=INITIAL[problem]),)
 
-        fields: dict[str, Any] = {"role": role, "network": network or _sit(scale, problem, n, **change), "n": n}
-        fields |= {"start": run_id(start) if start else None, "validation": validation(scale, problem, size)}
-        run = declare_run(config, KEY, name, training, data=initial, **fields)
+        run = declare_run(
+            config,
+            KEY,
+            name,
+            training,
+            role=role,
+            network=network or _sit(scale, problem, n, **change),
+            n=n,
+            data=initial,
+            start=run_id(start) if start else None,
+            validation=validation(scale, problem, size),
+        )
         try:
             longest_sub_path(getattr(run.training, "longest", None), n)
         except NeurouteError as error:
@@ -665,9 +674,17 @@ def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:
 
 def _like(config: Config, like: Run, name: str, network: Network, training: Supervised | SelfImprovement) -> Run:
     """A training at the size of another run, validated as that is, on its labelled solutions if on any."""
-    fields: dict[str, Any] = {"role": {"size": 100}, "network": network, "n": like.n, "validation": like.validation}
-    fields["data"] = lambda t: (with_count(like.data[0], t.samples),) if isinstance(t, Supervised) else ()
-    return declare_run(config, KEY, name, training, **fields)
+    return declare_run(
+        config,
+        KEY,
+        name,
+        training,
+        role={"size": 100},
+        network=network,
+        n=like.n,
+        data=lambda t: (with_count(like.data[0], t.samples),) if isinstance(t, Supervised) else (),
+        validation=like.validation,
+    )
 
 
 PAPER = Paper(

@@ -1,6 +1,6 @@
 """The trained networks that come with the package, as a paper of its own: trained, measured and tabled by the DAG."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -103,8 +103,16 @@ def runs(config: Config, scale: Scale) -> list[Run]:
             training = training.model_copy(update={"stages": stages})
         arguments = block.network.model_dump() | more | {"train_nodes": block.nodes}
         network, name = Network(kind=f"neuroute.networks.{kind}", arguments=arguments), run.partition("/")[2]
-        fields: dict[str, Any] = {"validation": validation[0], "also_validation": validation[1:]}
-        return declare_run(config, KEY, name, training, network=network, n=block.nodes, **fields)
+        return declare_run(
+            config,
+            KEY,
+            name,
+            training,
+            network=network,
+            n=block.nodes,
+            validation=validation[0],
+            also_validation=validation[1:],
+        )
 
     pilots = (declare(pilot(of, name), each, of) for of in kinds for name, each in kinds[of][1].pilots.items())
     return [*(declare(of, kinds[of][1].training, of) for of in kinds), *pilots]
