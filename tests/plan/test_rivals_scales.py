@@ -107,5 +107,5 @@ def test_a_paper_that_a_scale_leaves_apart_is_made_where_it_is_named() -> None:
     """None of the five papers, and half of laptop's hours: other papers' rows of its systems show printed numbers."""
     usual, named = load_scale("laptop"), load_scale("laptop", ["rivals"])
     assert "rivals" in usual.apart
-    assert usual[RivalsScale].model_fields_set == {"elg"}  # which icam compares with
+    assert usual[RivalsScale].model_fields_set == {"elg", "pointerformer"}  # which icam compares with
     assert {"elg", "glop"} <= named[RivalsScale].model_fields_set

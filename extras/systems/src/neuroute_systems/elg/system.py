@@ -27,12 +27,13 @@ class ElgBlock(Spec):
 
     network: BaselineShape
     tsp: ElgTrained
-    cvrp: ElgTrained
+    cvrp: ElgTrained | None = None
 
 
 def rivals(config: Config, scale: Scale, block: ElgBlock) -> list[Rival]:
     """Of each problem the network without its local policy, and the whole one, which starts from it."""
-    return [*_both(config, block, "tsp", block.tsp), *_both(config, block, "cvrp", block.cvrp)]
+    cvrp = _both(config, block, "cvrp", block.cvrp) if block.cvrp else []
+    return [*_both(config, block, "tsp", block.tsp), *cvrp]
 
 
 def _both(config: Config, block: ElgBlock, problem: Problem, p: ElgTrained) -> list[Rival]:
