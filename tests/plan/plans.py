@@ -38,9 +38,14 @@ def read_published(paper: str, table: int) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def smoke() -> dict[str, Any]:
+    values: dict[str, Any] = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
+    return values
+
+
 def smoke_with(paper: str, path: tuple[Any, ...], value: object) -> dict[str, Any]:
     """Return the smoke scale with another value at a path of a paper's block; None: without it."""
-    values: dict[str, Any] = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
+    values = smoke()
     # YAML's anchors are one object each: a copy, so that nothing else changes with it.
     place = values[paper] = json.loads(json.dumps(values[paper]), object_hook=_integer_keys)
     for key in path[:-1]:

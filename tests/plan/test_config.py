@@ -38,10 +38,7 @@ def test_text_values_from_the_command_line_are_coerced() -> None:
         ({"results_dir": "."}, "results_dir: is the working folder itself"),
         ({"work_dir": "results/../results"}, "work_dir and results_dir are one folder"),
         ({"runs": {"scaling/base_6x129": {"seed": 1}}}, "did you mean .*scaling/base_6x128"),
-        (
-            {"runs": {"pens/pens_a": {"training": {"sub_paths": "suffix"}}}},
-            "^mine.yaml: .*training.sub_paths",
-        ),
+        ({"runs": {"pens/pens_a": {"training": {"sub_paths": "suffix"}}}}, "^mine.yaml: .*training.sub_paths"),
         ({"test_sets": "published"}, "^mine.yaml: test_sets: no folder; name it in testsets_dir"),
         ({"scale": "smok"}, "known scales: .*smoke"),
         ({"papers": ["scaling"], "scale": "zoo"}, "no block 'scaling', which mine.yaml asks for"),

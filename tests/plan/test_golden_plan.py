@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from neuroute.pipeline.papers.rivals.paper import rivals
 from neuroute.pipeline.plan import needs as kinds
 from neuroute.pipeline.plan.build import build_plan
-from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.config import Config, load_scale, parse_config
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import Run, Test
 
@@ -63,3 +64,8 @@ def test_what_is_trained_and_measured_is_the_papers(request: pytest.FixtureReque
         if request.config.getoption("--renew-golden"):
             (HERE / name).write_text("\n".join(lines) + "\n")
         assert lines == (HERE / name).read_text().splitlines()
+
+
+def test_weights_of_glops_partitions_are_the_best_by_validation_and_of_others_the_last() -> None:
+    kept = {each.run.name: getattr(each.run.training, "keep", "last") for each in rivals(Config(), load_scale("paper"))}
+    assert {name for name, keep in kept.items() if keep == "best"} == {"glop_g", "glop_g_2k", "glop_g_cvrplib"}

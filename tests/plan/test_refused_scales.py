@@ -57,9 +57,7 @@ CASES: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
         (("trainings", 50, "balance"), 0.5, "leave batches_before, balance and fresh out"),
         (("few_shot", "stages", 0, "variants"), ["CVRP"], "leave variants and capacities"),
     ],
-    "instances": [
-        (("tsplib",), ["eil51", "eil52"], r"instances: tsplib: no instance 'eil52'; did you mean eil51\?"),
-    ],
+    "instances": [(("tsplib",), ["eil51", "eil52"], r"instances: tsplib: no instance 'eil52'; did you mean eil51\?")],
 }
 
 

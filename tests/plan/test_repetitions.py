@@ -3,12 +3,11 @@
 from typing import Any
 
 import pytest
-import yaml
 
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import parse_config
-from plans import ROOT, plan_of, write_scale
+from plans import plan_of, smoke, write_scale
 
 RUN = "pens/pens_a"  # its evaluations find its best scaling factor first
 COPIES = [f"{RUN}-s1", f"{RUN}-s2"]
@@ -72,7 +71,7 @@ def test_one_of_several_may_have_weights_and_nothing_else(tmp_path: Any) -> None
 def test_config_and_scale_ask_for_seeds_alike(tmp_path: Any) -> None:
     """And what config.yaml says goes first."""
     by_config = plan_of("smoke", PAPERS, runs={RUN: {"seeds": 3}, "mvmoe/mtl_50": {"seeds": 2}})
-    values = yaml.safe_load((ROOT / "workflow/scales/smoke.yaml").read_text())
+    values = smoke()
     by_scale = plan_of(write_scale(tmp_path, values | {"seeds": {"pens/pens_[a]": 3, "mvmoe/mtl_50": 2}}), PAPERS)
     assert by_scale.artifacts == by_config.artifacts
     assert by_scale.evaluations == by_config.evaluations

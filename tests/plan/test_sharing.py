@@ -3,15 +3,16 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.papers.pens.paper import AttentionEvaluation
+from neuroute.pipeline.papers.rivals.paper import RivalsScale
+from neuroute.pipeline.plan.config import load_scale
 from neuroute.pipeline.plan.estimates import Estimates
 from neuroute.pipeline.plan.papers import with_lenders
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import Labels, RescalingEvaluation, Test
-from plans import PAPERS, ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
+from plans import PAPERS, SCALES, expect_refusal, plan_of, smoke, smoke_with, write_scale
 
 
 def texts(plan: Plan) -> dict[tuple[str, str], object]:
@@ -61,12 +62,20 @@ def stem(labels: Labels) -> tuple[str, str]:
 @pytest.mark.parametrize("block", [{}, None], ids=["empty", "missing"])
 def test_a_scale_may_do_without_rivals(block: dict[str, object] | None, tmp_path: Path) -> None:
     """Nothing else of the plan changes but what would show them."""
-    values = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
+    values = smoke()
     values.pop("rivals")
     plan = plan_of(write_scale(tmp_path, values | ({} if block is None else {"rivals": block})), ("sit",))
     assert not [run for run in plan.runs if run.startswith("rivals/")]
     assert plan.runs.items() <= plan_of("smoke", ("sit",)).runs.items()
     assert plan.artifacts.keys() == plan_of("smoke", ("sit",)).artifacts.keys()
+
+
+def test_a_paper_that_a_scale_leaves_apart_is_made_where_it_is_named() -> None:
+    """None of the five papers, and half of laptop's hours: other papers' rows of its systems show printed numbers."""
+    usual, named = load_scale("laptop"), load_scale("laptop", ["rivals"])
+    assert "rivals" in usual.apart
+    assert usual[RivalsScale].model_fields_set == {"elg", "pointerformer"}  # which icam compares with
+    assert {"elg", "glop"} <= named[RivalsScale].model_fields_set
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -114,7 +123,7 @@ def test_papers_are_trained_on_the_same_size(tmp_path: Path) -> None:
 
 
 def test_a_scale_has_only_the_papers_that_it_supports(tmp_path: Path) -> None:
-    values = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
+    values = smoke()
     path = write_scale(tmp_path, {key: value for key, value in values.items() if key != "scaling"})
     for paper, why in {"scaling": "config.yaml asks for", "pens": "pens borrows from"}.items():
         with pytest.raises(NeurouteError, match=rf"own.yaml: no block 'scaling', which {why}; "):
