@@ -11,38 +11,23 @@ from neuroute.specs.objects import Dataset, Labels, Network, Reconstruction, Run
 
 HEADS = {32: 8, 64: 8, 128: 8, 256: 16, 512: 16}
 
-PARAMETERS = {  # exact integers; scaling, Tables 1 and 2 print them in millions
-    (6, 128): 1_316_877,
-    (6, 256): 5_255_181,
-    (6, 512): 20_996_109,
-    (12, 128): 2_600_217,
-    (12, 256): 10_377_753,
-    (12, 512): 41_464_857,
-    (24, 128): 5_166_897,
-    (24, 256): 20_622_897,
-    (24, 512): 82_402_353,
-    (42, 128): 9_016_917,
-    (42, 256): 35_990_613,
-    (42, 512): 143_808_597,
-    (24, 64): 1_297_329,
-    (96, 32): 1_301_889,
-}
-
-GFLOPS = {  # (paper's convention, shrinking at TSP100, shrinking at TSP1000), the last two matrix products only
-    (6, 128): (28.8, 14.2, 2311),
-    (6, 256): (108.6, 54.8, 7185),
-    (6, 512): (421.7, 214.9, 24626),
-    (12, 128): (57.5, 28.5, 4621),
-    (12, 256): (217.2, 109.6, 14370),
-    (12, 512): (843.2, 429.7, 49248),
-    (24, 128): (115.0, 56.9, 9242),
-    (24, 256): (434.4, 219.1, 28738),
-    (24, 512): (1686.3, 859.4, 98494),
-    (42, 128): (201.2, 99.6, 16173),
-    (42, 256): (760.2, 383.4, 50291),
-    (42, 512): (2950.9, 1503.8, 172363),
-    (24, 64): (32.0, 15.3, 3339),
-    (96, 32): (38.9, 17.4, 5396),
+# (depth, width): parameters, which scaling, Tables 1 and 2 print in millions; then GFLOPs by the paper's convention,
+# and shrinking at TSP100 and at TSP1000, these two of matrix products only
+SHAPES = {
+    (6, 128): (1_316_877, 28.8, 14.2, 2311),
+    (6, 256): (5_255_181, 108.6, 54.8, 7185),
+    (6, 512): (20_996_109, 421.7, 214.9, 24626),
+    (12, 128): (2_600_217, 57.5, 28.5, 4621),
+    (12, 256): (10_377_753, 217.2, 109.6, 14370),
+    (12, 512): (41_464_857, 843.2, 429.7, 49248),
+    (24, 128): (5_166_897, 115.0, 56.9, 9242),
+    (24, 256): (20_622_897, 434.4, 219.1, 28738),
+    (24, 512): (82_402_353, 1686.3, 859.4, 98494),
+    (42, 128): (9_016_917, 201.2, 99.6, 16173),
+    (42, 256): (35_990_613, 760.2, 383.4, 50291),
+    (42, 512): (143_808_597, 2950.9, 1503.8, 172363),
+    (24, 64): (1_297_329, 32.0, 15.3, 3339),
+    (96, 32): (1_301_889, 38.9, 17.4, 5396),
 }
 
 
@@ -50,19 +35,17 @@ def model(depth: int, width: int) -> DecoderOnly:
     return DecoderOnly(depth, width, HEADS[width])
 
 
-@pytest.mark.parametrize(("shape", "count"), PARAMETERS.items())
-def test_parameter_counts(shape: tuple[int, int], count: int) -> None:
-    assert model(*shape).parameters == count
-
-
-@pytest.mark.parametrize(("shape", "expected"), GFLOPS.items())
-def test_conventions_for_all_shapes(shape: tuple[int, int], expected: tuple[float, float, float]) -> None:
+@pytest.mark.parametrize(("shape", "expected"), SHAPES.items())
+def test_parameters_and_conventions_for_all_shapes(
+    shape: tuple[int, int], expected: tuple[int, float, float, float]
+) -> None:
     (depth, width), heads, decision = shape, HEADS[shape[1]], model(*shape).decision
 
     def products(k: int) -> int:
         return decision(k) - depth * (heads * k**2 + 4 * width * k)  # one FLOP per softmax entry and ReLU output
 
-    paper, small, large = expected
+    parameters, paper, small, large = expected
+    assert model(*shape).parameters == parameters
     assert flops.solution_paper(decision, 100) / 1e9 == pytest.approx(paper, abs=0.051)
     assert flops.solution(products, 100) / 1e9 == pytest.approx(small, abs=0.051)
     assert flops.solution(products, 1000) / 1e9 == pytest.approx(large, abs=0.51)
@@ -75,10 +58,6 @@ def test_beams_start_with_one() -> None:
     assert {live[k] for k in range(9, 2, -1)} == {16}
     decision = model(6, 128).decision
     assert flops.solution(decision, 100, 16) < 16 * flops.solution(decision, 100)
-
-
-def test_rollouts_decide_on_all_nodes() -> None:
-    assert flops.rollouts(decision, 100, 40) == sum(decision(101) for _ in range(40 * 98))
 
 
 # -- training ---------------------------------------------------------------------------------------------------------
@@ -123,10 +102,7 @@ def test_an_iteration_rebuilds_every_block(cvrp: bool, most: int | None) -> None
 
 # -- by the counts of a network ----------------------------------------------------------------------------------------
 
-OURS, LEHD, BQ, BQ_CVRP, POMO, SIT = (
-    f"neuroute.networks.{kind}"
-    for kind in ("decoder_only:DecoderOnly", "lehd:Lehd", "bq:Bq", "bq:BqCvrp", "pomo:Pomo", "sit:Sit")
-)
+LEHD, BQ, BQ_CVRP, SIT = (f"neuroute.networks.{kind}" for kind in ("lehd:Lehd", "bq:Bq", "bq:BqCvrp", "sit:Sit"))
 SHAPE = {"depth": 3, "width": 24, "heads": 3, "feed_forward": 40, "train_nodes": 20}
 
 
@@ -136,29 +112,15 @@ def run(kind: str, training: Any, n: int = 20, problem: Any = "tsp") -> Run:
     return Run(paper="p", name="r", network=network, training=training, n=n, data=(), validation=validation)
 
 
-@pytest.mark.parametrize("beam", [1, 16])
-def test_a_solution_encodes_once(beam: int) -> None:
+@pytest.mark.parametrize(("beam", "images", "shrinks"), [(1, 1, True), (16, 1, True), (800, 8, False)])
+def test_a_solution_encodes_each_image_once(beam: int, images: int, shrinks: bool) -> None:
+    """Of many starts that are not searched with, all decisions are on all nodes."""
     network = Network(kind=LEHD, arguments={})
-    c, found = counts(network), flops.per_solution(network, 100, beam)
-    assert found["gflops_paper"] == pytest.approx((c.encoder(100) + beam * 99 * c.decision(101)) / 1e9, rel=1e-12)
-    live = sum(alive * c.decision(k) for k, alive in flops.live_beams(100, beam))
-    assert found["gflops_shrinking"] == pytest.approx((c.encoder(100) + live) / 1e9, rel=1e-12)
-
-
-def test_ours_is_counted_as_the_paper_counts() -> None:  # scaling, Table 17
-    network = Network(kind=OURS, arguments={"depth": 12, "width": 512, "heads": 16})
-    assert flops.per_solution(network, 100)["gflops_paper"] == pytest.approx(843.20, abs=0.005)
-    decision = counts(network).decision
-    assert flops.per_solution(network, 100, 4)["gflops_shrinking"] == flops.solution(decision, 100, 4) / 1e9
-
-
-def test_many_starts_and_images_encode_once_an_image() -> None:
-    network = Network(kind=POMO, arguments={})
-    c = counts(network)
-    paper = flops.per_solution(network, 100, 100)["gflops_paper"]
-    assert paper == pytest.approx((c.encoder(100) + 100 * 99 * c.decision(101)) / 1e9, rel=1e-12)
-    found = flops.per_solution(network, 100, 800, 8, shrinks=False)["gflops_shrinking"]
-    assert found == pytest.approx((8 * c.encoder(100) + 800 * 98 * c.decision(101)) / 1e9, rel=1e-12)
+    c, found = counts(network), flops.per_solution(network, 100, beam, images, shrinks=shrinks)
+    of_sizes = flops.live_beams(100, beam) if shrinks else [(101, 98 * beam)]
+    decisions = sum(alive * c.decision(k) for k, alive in of_sizes)
+    assert found["gflops_paper"] == pytest.approx((images * c.encoder(100) + beam * 99 * c.decision(101)) / 1e9)
+    assert found["gflops_shrinking"] == pytest.approx((images * c.encoder(100) + decisions) / 1e9)
 
 
 def test_training_encodes_the_sub_path_at_every_decision() -> None:

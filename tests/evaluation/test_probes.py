@@ -100,18 +100,6 @@ def test_batched_is_as_one_by_one() -> None:
     np.testing.assert_allclose(np.concatenate([s for _, s in single]), batched, atol=1e-5)
 
 
-def test_counts_do_not_depend_on_node_numbers() -> None:
-    """Nodes renamed, all but node 0, where tours start."""
-    net, (coords, tours) = small(), some_tours()
-    renamed = torch.cat([torch.zeros(1, dtype=torch.long), 1 + torch.randperm(N - 1)])
-    moved = torch.empty_like(coords)
-    moved[:, renamed] = coords
-    one, other = success_by_rank(net, coords, tours), success_by_rank(net, moved, renamed[tours])
-    assert 0 < one["hits_all"].sum() < one["decisions_all"].sum()
-    for key, counts in one.items():
-        np.testing.assert_array_equal(counts, other[key])
-
-
 def test_states_are_those_that_decide() -> None:
     """The head on the states gives the logits, the optimal next node's first."""
     net, (coords, tours) = small(), some_tours()

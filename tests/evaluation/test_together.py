@@ -25,7 +25,6 @@ from neuroute.specs.objects import (
     Measurement,
     Network,
     RescalingEvaluation,
-    Run,
     Sweep,
     Test,
 )
@@ -37,12 +36,7 @@ BEST = Decoding(repeats=2, rescale="best")
 TIMES = {"time_s", "peak_memory_mb"}
 
 
-def pens_run(positions: str) -> Run:
-    network = Network(kind="neuroute.networks.pens:Pens", arguments={**SHAPE, "positions": positions})
-    return run_of(network, LABELS, "pens/x")
-
-
-RUN = pens_run("alibi")
+RUN = run_of(Network(kind="neuroute.networks.pens:Pens", arguments={**SHAPE, "positions": "alibi"}), LABELS, "pens/x")
 TESTS = decoded(RUN, *((LABELS, d) for d in (Decoding(), REPEATED, BEST, Decoding(batch_size=1))))
 SWEEP = RescalingEvaluation(
     run=RUN.id,
@@ -60,17 +54,17 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measured(
-    store: Path, evaluation: Evaluation | Measurement, run: Run = RUN, **changes: object
+    store: Path, evaluation: Evaluation | Measurement, **changes: object
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    return evaluated(store, evaluation, run, label_dirs=[store / "labels"], **changes)
+    return evaluated(store, evaluation, RUN, label_dirs=[store / "labels"], **changes)
 
 
 def values(records: pd.DataFrame, decoding: Decoding) -> pd.Series:
     return records[records.decoding == decoding.name].set_index("metric").value
 
 
-def test_repeats_are_means_over_draws(store: Path) -> None:
-    sweep, _ = measured(store, SWEEP)
+def test_repeats_are_means_over_draws_and_the_best_factor_is_interpolated_from_the_sweep(store: Path) -> None:
+    _, sweep = measured(store, SWEEP)
     records, arrays = measured(store, TESTS, rescaling=store / "out" / "rescaling.npz")
     coords = dataset_coordinates(LABELS.dataset)
     reference = tour_length(coords, load_tours(LABELS, [store / "labels"]))
@@ -83,14 +77,8 @@ def test_repeats_are_means_over_draws(store: Path) -> None:
     assert found["gap_spread_pct"] == pytest.approx(np.std(100 * own.mean(1) / reference.mean(), ddof=1))
     alone, together = values(records, Decoding(batch_size=1)), values(records, Decoding())
     assert alone["gap_pct"] == pytest.approx(together["gap_pct"])  # one at a time, the same draws
-    assert len(sweep)
-
-
-def test_the_best_factor_is_interpolated_from_the_sweep(store: Path) -> None:
-    _, sweep = measured(store, SWEEP)
-    records, _ = measured(store, TESTS, rescaling=store / "out" / "rescaling.npz")
     assert values(records, BEST)["rescale_factor"] == pytest.approx(sweep["best"].mean())  # 9 is midway of 6 and 12
-    assert "rescale_factor" not in values(records, REPEATED)
+    assert "rescale_factor" not in found
     for nowhere in (None, store / "none.npz"):
         with pytest.raises(NeurouteError, match="best scaling factors are missing"):
             measured(store, TESTS, rescaling=nowhere)

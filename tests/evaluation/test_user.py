@@ -25,8 +25,7 @@ from neuroute.specs.decodings import revise
 from neuroute.specs.objects import Decoding, Network
 
 NETWORK = Network(
-    kind="neuroute.networks.decoder_only:DecoderOnly",
-    arguments={"depth": 2, "width": 8, "heads": 2, "train_nodes": 20},
+    kind="neuroute.networks.decoder_only:DecoderOnly", arguments={"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
 )
 COORDS = np.random.default_rng(3).random((5, 9, 2))
 TOURS = np.stack([np.random.default_rng(i).permutation(9) for i in range(5)])
@@ -185,10 +184,7 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
         (("scaling/x", "--model", checkpoint, "--data", data), "either an evaluation of the plan"),
         (("--model", tmp_path / "none", "--data", data), "no such checkpoint"),
         (("--model", checkpoint, "--data", tmp_path / "bad.npz"), "instance 0: its tour does not visit"),
-        (
-            ("--model", checkpoint, "--data", data, "--prc", 2, "--longest", 10),
-            "mine: --longest 10 is more than its 9",
-        ),
+        (("--model", checkpoint, "--data", data, "--prc", 2, "--longest", 10), "mine: --longest 10 is more than its 9"),
         *(
             (("--model", checkpoint, "--data", data, "--revise", text), f"--revise {text}: give NODESxITERATIONS")
             for text in ("100", "5x0", "5x2,flips")

@@ -22,13 +22,7 @@ from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import parse
 from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes, valid
 from neuroute.solvers.nearest import vrp_solutions
-from neuroute.specs.objects import (
-    ConstructionEvaluation,
-    Dataset,
-    Decoding,
-    Labels,
-    Network,
-)
+from neuroute.specs.objects import ConstructionEvaluation, Dataset, Decoding, Labels, Network
 
 N, COUNT = 10, 4
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0}
