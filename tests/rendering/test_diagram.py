@@ -21,21 +21,15 @@ arrows:
 """
 
 
-def sheet(monkeypatch: pytest.MonkeyPatch, folder: Path, template: str, **values: Any) -> diagram.Sheet:
-    (folder / "drawings").mkdir()
-    (folder / "drawings" / "figure9.yaml").write_text(template)
-    monkeypatch.setattr(diagram, "files", lambda package: folder)
-    study: Any = SimpleNamespace(artifact=SimpleNamespace(id="sit/figure9", paper="sit", name="figure9"))
-    with style.house():
-        return diagram.Sheet.of(study, MODEL, **values)
-
-
 def test_sizes_stand_in_their_boxes_and_a_line_without_its_weight_is_left_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    boxes = [diagram.box(f"b{k}", f"expert {k}") for k in range(2)]
-    drawn = sheet(monkeypatch, tmp_path, TEMPLATE, boxes=boxes)
-    drawing: Any = drawn
-    assert [text for text in texts(drawing) if text] == ["linear", "16 × 2", "expert 0", "expert 1"]
+    (tmp_path / "drawings").mkdir()
+    (tmp_path / "drawings" / "figure9.yaml").write_text(TEMPLATE)
+    monkeypatch.setattr(diagram, "files", lambda package: tmp_path)
+    study: Any = SimpleNamespace(artifact=SimpleNamespace(id="sit/figure9", paper="sit", name="figure9"))
+    with style.house():
+        drawn: Any = diagram.Sheet.of(study, MODEL, boxes=[diagram.box(f"b{k}", f"expert {k}") for k in range(2)])
+    assert texts(drawn) == ["linear", "16 × 2", "expert 0", "expert 1"]
     assert drawn.places["a"].right < drawn.places["b0"].left
     assert drawn.places["b0"].low > drawn.places["b1"].high

@@ -1,30 +1,29 @@
 """One fact once: tables ask for the cells that their needs name, and for no others."""
 
-import importlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from refusals import one_line
 
-from fabricated import CONFIG
-from neuroute.core.dotted import resolve
+from fabricated import CONFIG, Fabric
 from neuroute.pipeline.plan.build import repeat_needs
 from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import Artifact, Test
+from table_cells import of
+from test_all_tables import FABRICS
 
 
 @pytest.mark.parametrize("paper", ["icam", "pens"])
-def test_tables_ask_for_what_they_name(paper: str, tmp_path: Path) -> None:
-    fabric: Any = importlib.import_module(f"fabricated_{paper}").FABRIC
-    work = fabric.write(tmp_path)
+def test_tables_ask_for_what_they_name(paper: str, records_of: Callable[[Fabric], Path]) -> None:
+    fabric = FABRICS[paper]
     for declaration, declared in fabric.paper.needs(fabric.scale).items():
         needs = list(repeat_needs(CONFIG, fabric.scale, declared))
         named = {(n.run, n.labels.dataset.id) for n in needs if isinstance(n, Test) and not n.stage}
         if not declaration.name.startswith("table") or not named:
             continue
-        study = Study.load(fabric.artifacts[declaration.name], CONFIG, fabric.scale, fabric.runs, work)
-        resolve(declaration.function)(study)
+        study = fabric.study(declaration.name, records_of(fabric))
+        of(study)
         asked = {(run, test) for run, test, _ in study._cache["used"]}
         others = {
             n.run for n in needs if hasattr(n, "run") and not (isinstance(n, Test) and not n.stage)
@@ -35,7 +34,7 @@ def test_tables_ask_for_what_they_name(paper: str, tmp_path: Path) -> None:
 
 def test_what_is_not_declared_is_not_read(tmp_path: Path) -> None:
     """It would go stale: a new training draws nothing that does not name it."""
-    fabric: Any = importlib.import_module("fabricated_pens").FABRIC
+    fabric = FABRICS["pens"]
     artifact = Artifact(paper="pens", name="figure1", title="t", function="m:f", evaluations=("pens/a/pens",))
     study = Study.load(artifact, CONFIG, fabric.scale, fabric.runs, tmp_path)
     for read, need in (

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from fabricated import edit_arrays, keep_records, nothing_measured
-from fabricated_mvmoe import FABRIC, SCALE, changed, draw, feasible, set_of, study
+from fabricated_mvmoe import FABRIC, SCALE, changed, draw, set_of, study
 from neuroute.datasets.benchmarks import published_instances
 from neuroute.pipeline.papers.mvmoe import paper as mvmoe
-from neuroute.pipeline.papers.mvmoe.paper import MvmoeScale
 from neuroute.pipeline.papers.mvmoe.tables import BUDGETS, mean_gap_cell
 from neuroute.pipeline.rendering import cells
 from neuroute.pipeline.rendering.table import Cell, Table
-from neuroute.problems.vrp import SWITCHES
 from neuroute.solvers import hgs, lkh3, ortools, pyvrp
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import SOLVERS
@@ -24,7 +22,6 @@ from table_cells import cell, of, recorded, row
 
 RECORDS = FABRIC
 GAP, X8 = "gap_mean_of_ratios_pct", "multistart-x8"
-COMPARED = {"table1": mvmoe.TRAINED, "table2": mvmoe.UNSEEN}
 
 
 def note(table: Table, begins: str) -> str:
@@ -63,14 +60,7 @@ def test_a_reference_of_another_solver_has_a_row_of_its_own(tmp_path: Path) -> N
     assert "References here: PyVRP (VRPTW), short OR-Tools (all others);" in note(table, "Gaps are means")
 
 
-def test_backhauls_say_which_rule_and_how_many_references_keep_to_it(work: Path, tmp_path: Path) -> None:
-    for name, variants in COMPARED.items():
-        table = draw(name, work)
-        assert "References here: short OR-Tools, free start." in note(table, "With backhauls")
-        shares = note(table, "Of the reference solutions here")
-        for variant in variants:
-            share = f"{variant} {feasible(set_of(variant, 50)):.0f} %"
-            assert (share in shares) == SWITCHES[variant].backhaul, variant
+def test_notes_on_backhauls_follow_from_the_references(work: Path, tmp_path: Path) -> None:
     scale = changed(references={"CVRP": "hgs-short", "others": "ortools-network"})
     FABRIC.by(scale=scale).write(tmp_path)
     fair = note(of(study("table2", tmp_path, scale)), "With backhauls")
@@ -79,23 +69,7 @@ def test_backhauls_say_which_rule_and_how_many_references_keep_to_it(work: Path,
     assert not any(n.startswith("Of the reference solutions here") for n in draw("table2", without).notes)
 
 
-# -- Tables 3 to 5 ----------------------------------------------------------------------------------------------------
-
-
-def test_table3_is_what_the_environment_does(work: Path) -> None:
-    """And says the same as the paper's table."""
-    table, published = draw("table3", work), study("table3", work).published(3).set_index("key")
-    assert [r.labels[0] for r in table.rows] == list(published.index)
-    for variant in mvmoe.VARIANTS:
-        on = SWITCHES[variant]
-        letters = ["C"] + [x for x, holds in zip(("O", "B", "L", "TW"), on, strict=True) if holds]
-        assert "+".join(letters) == published.value[variant]
-        for letter in ("C", "O", "B", "L", "TW"):
-            word = "yes" if letter in letters else "no"
-            assert cell(table, f"has_{letter.lower()}", variant) == Cell(word, word)
-        word = "yes" if variant in mvmoe.TRAINED else "no"
-        assert cell(table, "trained", variant) == Cell(word, word)
-        assert cell(table, "customers_100", variant).measured == SCALE[MvmoeScale].sizes[100]
+# -- Tables 4 and 5 ---------------------------------------------------------------------------------------------------
 
 
 def test_table4_has_no_mean_of_some(copy: Path) -> None:

@@ -1,13 +1,14 @@
 """Figures of paper `pens` on fabricated records: drawn numbers are the records', and bad data is told."""
 
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fabricated import drop_rows, with_arrays
+from fabricated import Fabric, drop_rows, with_arrays
 from fabricated_pens import FABRIC, SCALE, study
 from figure_checks import drawn_figure, texts
 from neuroute.pipeline.papers.pens import paper as pens
@@ -30,15 +31,10 @@ def test_a_solver_without_records_says_so_on_its_row(copy: Path) -> None:
     assert texts(drawing).count(" published only") == 0
 
 
-@pytest.fixture(scope="module")
-def hopeless_pens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return FABRIC.hopeless().write(tmp_path_factory.mktemp("hopeless"))
-
-
 @pytest.mark.parametrize("name", ["figure1", "figure4", "figure5"])
-def test_gaps_of_zero_and_below_are_kept_and_told(name: str, hopeless_pens: Path) -> None:
+def test_gaps_of_zero_and_below_are_kept_and_told(name: str, records_of: Callable[[Fabric], Path]) -> None:
     with np.errstate(all="raise", under="ignore"):
-        drawing = draw(name, hopeless_pens)
+        drawing = draw(name, records_of(FABRIC.hopeless))
     measured = drawing.points[drawing.points.side == "measured"].gap_pct
     assert (measured < 1e-6).any()
     if name != "figure1":  # bars may be negative

@@ -13,12 +13,14 @@ from fabricated_scaling import ARTIFACTS, FABRIC, RUNS, SCALE, shown_as, study_o
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.counts import counts
+from neuroute.pipeline.papers.scaling import tables
 from neuroute.pipeline.papers.scaling.paper import PAPER, ScalingScale
 from neuroute.pipeline.papers.scaling.tables import table5, table6, table9, table13
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.pipeline.rendering.comparisons import findings
 from neuroute.pipeline.rendering.render import render
 from neuroute.pipeline.rendering.study import Study
+from neuroute.pipeline.rendering.table import Cell
 
 SIZES = (100, 200, 500, 1000)
 OWN = SCALE[ScalingScale]
@@ -117,3 +119,23 @@ def test_table9_says_when_single_runs_are_changed(tmp_path: Path) -> None:
     config = parse_config({"runs": {"scaling/base_12x256": {"training": {"learning_rate": 0.01}}}})
     study = Study.load(ARTIFACTS["table9"], config, SCALE, PAPER.runs(config, SCALE), tmp_path)
     assert any("(12, 256)" in note for note in table9(study).notes)
+
+
+@pytest.mark.parametrize("corner", [None, "42x512"])
+def test_a_rate_that_short_trainings_did_not_choose_is_named(
+    corner: str | None, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = OWN.rates
+    assert rates is not None
+
+    def gap(study: Study, run: str) -> Cell:
+        is_best = any(run.endswith(f"pilot_{shape}_{rate:g}") for shape, rate in rates.best.items() if shape != corner)
+        return Cell(5.0 if is_best else 6.0)
+
+    monkeypatch.setattr(tables, "_last_gap", gap)
+    table = tables.table22(study_of("table22", work))
+    best = {row.labels[0]: row.cells[-4].measured for row in table.rows if row.cells[-4].measured}
+    assert len(best) == len(rates.best)
+    notes = " ".join(table.notes)
+    assert ("The scale's rates are the best tried at each corner." in notes) == (corner is None)
+    assert ("(42, 512)" in notes) == (corner is not None)

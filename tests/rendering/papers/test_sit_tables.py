@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -73,13 +72,6 @@ def test_table6_names_what_follows_the_published_code(work: Path) -> None:
     assert "TSP, as in the published code: starts: batch at 10K, most_blocks at 10K." in table.notes
     assert cell(table, "tsp_10k", "Initial solutions") == Cell("the model's, greedy")
     assert cell(table, "tsp_10k", "Largest norm of a gradient") == Cell(10.0)
-
-
-def test_table6_says_what_an_epoch_does_with_a_rest(work: Path) -> None:
-    run = next(r for r in FABRIC.paper.runs(Config(), load_scale("paper")) if r.id == "sit/tsp_50k")
-    training: Any = run.training
-    assert (training.samples, training.batch_size, training.batches_per_epoch) == (100, 32, 4)  # three are whole
-    assert any("Algorithm 4" in note for note in of(study("table6", work)).notes)
 
 
 def test_table9_names_the_solver_of_its_own_test_sets(work: Path) -> None:
