@@ -70,10 +70,6 @@ AS_TYPED = {
 }
 
 
-def test_targets_that_stand_apart_stay_there() -> None:
-    assert separate_targets(["--resources", "gpu=1", "--", "all"]) == ["--resources", "gpu=1", "--", "all"]
-
-
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("typed", AS_TYPED)
 def test_targets_behind_values_are_targets(parser: ArgumentParser, typed: str) -> None:
@@ -85,24 +81,16 @@ def test_targets_behind_values_are_targets(parser: ArgumentParser, typed: str) -
 
 
 VALUES = [
-    *("all", "train", "rules", "results/table1.csv", "gpu=1", "train:gpu=1", "train=2", "mtime", "mine.yaml", "conda"),
+    "all", "train", "rules", "results/table1.csv", "gpu=1", "train:gpu=1", "train=2", "mtime", "mine.yaml", "conda",
     "3",
-]
+]  # fmt: skip
 OPTIONS = [
-    *("--resources", "--res", "--config", "-C", "--configfile", "--configfiles", "--set-threads", "--set-resources"),
-    *(
-        "--default-resources",
-        "--groups",
-        "--group-components",
-        "--set-scatter",
-        "--set-resource-scopes",
-        "-q",
-        "--quiet",
-    ),
-    *("--rerun-triggers", "--sdm", "--forcerun", "-R", "--until", "-U", "--omit-from", "-O", "--prioritize", "-P"),
-    *("--consider-ancient", "--allowed-rules", "--cores", "-c", "--jobs", "-j", "-n", "-p", "--rerun-incomplete", "-F"),
-    *("--report", "--dag", "--lint", "--envvars", "--wait-for-files", "--resources=gpu=1", "-c4", "--scheduler", "-s"),
-]
+    "--resources", "--res", "--config", "-C", "--configfile", "--configfiles", "--set-threads", "--set-resources",
+    "--default-resources", "--groups", "--group-components", "--set-scatter", "--set-resource-scopes", "-q", "--quiet",
+    "--rerun-triggers", "--sdm", "--forcerun", "-R", "--until", "-U", "--omit-from", "-O", "--prioritize", "-P",
+    "--consider-ancient", "--allowed-rules", "--cores", "-c", "--jobs", "-j", "-n", "-p", "--rerun-incomplete", "-F",
+    "--report", "--dag", "--lint", "--envvars", "--wait-for-files", "--resources=gpu=1", "-c4", "--scheduler", "-s",
+]  # fmt: skip
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -116,6 +104,7 @@ def test_what_snakemake_understands_stays_as_it_is(folder: Path, parser: Argumen
     "typed",
     [
         "all --resources gpu=1",
+        "--resources gpu=1 -- all",
         "-R train evaluate --until evaluate",
         "--quiet all",
         "--configfile mine.yaml mine.json settings",

@@ -8,8 +8,6 @@ import os
 import random
 import re
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -17,13 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from checkout import MICRO, ROOT, Snakemake, config, copy_checkout, snakemake_in
+from checkout import MICRO, ROOT, config, copy_checkout, counted, neuroute, planned, replace, snakemake_in
 from neuroute.evaluation.difference import differences
-from neuroute.specs.objects import FIGURE_FORMATS, TABLE_FORMATS
 
 pytestmark = pytest.mark.dag
-TABLES = ("table1", "table2", "table3", "table4", "table_figure4", "table_figure5")
-FIGURES = tuple(f"figure{number}" for number in range(1, 7))
 
 
 @pytest.fixture(scope="module")
@@ -65,20 +60,6 @@ def rerun(finished: Path, tmp_path: Path) -> Path:
     return shutil.copytree(finished, tmp_path / "copy", symlinks=True)
 
 
-def planned(run: Snakemake, target: str = "all", *options: str) -> dict[str, int]:
-    """Jobs of a dry run: rule -> count; empty when there is nothing to do."""
-    return counted(run("-n", target, *options).stdout)
-
-
-def counted(output: str) -> dict[str, int]:
-    """The table of jobs in what a dry run prints."""
-    table = re.search(r"^job +count\n[- ]+\n(.*?)^total +\d+", output, re.S | re.M)
-    if not table:
-        assert "Nothing to be done" in output
-        return {}
-    return {name: int(count) for name, count in re.findall(r"^(\S+) +(\d+)$", table[1], re.M)}
-
-
 def drawn(output: str) -> set[str]:
     """Artifacts that a dry run would draw."""
     return set(re.findall(r"render (\w+/\w+)$", output, re.M))
@@ -86,22 +67,9 @@ def drawn(output: str) -> set[str]:
 
 def stale(folder: Path) -> dict[str, int]:
     """What `neuroute plan` calls stale: stage -> count."""
-    output = neuroute(folder, "plan", "--all")
+    output = neuroute(folder, "plan", "--all").stdout
     assert " to do " not in output.partition(" id\n")[2]
     return Counter(re.findall(r"^(\w+) +stale ", output, re.M))
-
-
-def neuroute(folder: Path, *words: str) -> str:
-    """What a command of the checkout prints."""
-    environment = os.environ | {"PYTHONPATH": str(folder / "src")}
-    command = [sys.executable, "-m", "neuroute", *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
-
-
-def replace(path: Path, before: str, after: str) -> None:
-    text = path.read_text()
-    assert before in text, f"{path} no longer contains {before!r}"
-    path.write_text(text.replace(before, after, 1))
 
 
 def only_file(folder: Path, text: str) -> Path:
@@ -111,25 +79,10 @@ def only_file(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.slow
-def test_all_artifacts_appear(finished: Path) -> None:
-    results = finished / "results" / "pens"
-    for names, endings in ((TABLES, TABLE_FORMATS), (FIGURES, FIGURE_FORMATS)):
-        for name in names:
-            assert all((results / f"{name}.{ending}").stat().st_size > 0 for ending in endings)
-    page = (finished / "results" / "index.html").read_text()
-    titles = [*(f"Table {n}" for n in range(1, 5)), *(f"Figure {n}" for n in range(1, 7)), "Table of Figure 4"]
-    assert all(words in page for words in (*titles, "micro"))
-
-
-@pytest.mark.slow
 def test_a_model_of_other_settings_is_not_drawn_from(rerun: Path) -> None:
     """As one leaves it who tries a learning rate by hand, nor what was measured of it; `--touch` accepts a model."""
     run, model = snakemake_in(rerun), rerun / "work/micro/runs/pens/pens_a/model.safetensors"
     before, change = model.read_bytes(), "runs.pens/pens_a.training.learning_rate=0.1"
-    environment = os.environ | {"PYTHONPATH": str(rerun / "src")}
-
-    def by_hand(*words: str) -> None:
-        subprocess.run([sys.executable, "-m", "neuroute", *words], cwd=rerun, env=environment, check=True)
 
     def put_back(job: str) -> None:
         done = run("all", check=False)
@@ -139,12 +92,12 @@ def test_a_model_of_other_settings_is_not_drawn_from(rerun: Path) -> None:
         assert model.read_bytes() == before
         assert planned(run) == stale(rerun) == {}
 
-    by_hand("train", "pens/pens_a", "--set", change)
+    neuroute(rerun, "train", "pens/pens_a", "--set", change)
     assert stale(rerun)["train"] == 1
     put_back("pens/pens_a")
-    by_hand("train", "pens/pens_a", "--set", change)
-    by_hand("evaluate", "pens/pens_a/all")
-    by_hand("train", "pens/pens_a")
+    neuroute(rerun, "train", "pens/pens_a", "--set", change)
+    neuroute(rerun, "evaluate", "pens/pens_a/all")
+    neuroute(rerun, "train", "pens/pens_a")
     assert stale(rerun)["evaluate"] == 1
     put_back("pens/pens_a/all")
     with (rerun / "config.yaml").open("a") as file:
@@ -154,7 +107,10 @@ def test_a_model_of_other_settings_is_not_drawn_from(rerun: Path) -> None:
 
 
 @pytest.mark.slow
-def test_records_and_runs_are_complete(finished: Path) -> None:
+def test_records_runs_and_the_page_are_complete(finished: Path) -> None:
+    page = (finished / "results" / "index.html").read_text()
+    titles = [*(f"Table {n}" for n in range(1, 5)), *(f"Figure {n}" for n in range(1, 7)), "Table of Figure 4"]
+    assert all(words in page for words in (*titles, "micro"))
     file = finished / "work/micro/evaluations/pens/pens_a/all.csv"
     rows = list(csv.DictReader(file.open()))
     metrics = {"gap_pct", "length", "time_s", "peak_memory_mb", "gflops_paper", "parameters"}
@@ -174,7 +130,7 @@ def test_second_run_does_nothing(checkout: str, request: pytest.FixtureRequest) 
     folder = request.getfixturevalue(checkout)
     assert planned(snakemake_in(folder)) == {}
     assert stale(folder) == {}
-    assert neuroute(folder, "why") == "Nothing to be done.\n"
+    assert neuroute(folder, "why").stdout == "Nothing to be done.\n"
 
 
 def test_a_comparison_is_asked_whenever_it_is_the_target(edited: Path) -> None:
@@ -347,11 +303,12 @@ def test_one_learning_rate_reruns_that_chain(edited: Path) -> None:
     assert "pens/table1" in drawn(output)
     assert not {"pens/figure2", "pens/figure5"} & drawn(output)  # PENS-A drawn, and the small models
     assert stale(edited) == {"train": 1, "evaluate": 1, "render": len(drawn(output))}
-    change, _ = neuroute(edited, "why", "pens/table1").split("\n", 1)
+    change, _ = neuroute(edited, "why", "pens/table1").stdout.split("\n", 1)
     assert re.fullmatch(r"train pens/pens_r: training\.learning_rate: [\d.]+ -> 0\.001", change)
     model = edited / "work/micro/runs/pens/pens_a/model.safetensors"
     model.unlink()
-    assert f"train pens/pens_a: not there: {model.relative_to(edited)}\n" in neuroute(edited, "why", "pens/table2")
+    why = neuroute(edited, "why", "pens/table2").stdout
+    assert f"train pens/pens_a: not there: {model.relative_to(edited)}\n" in why
 
 
 @pytest.mark.slow

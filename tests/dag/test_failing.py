@@ -1,18 +1,14 @@
 """Jobs that fail: how often they are tried, and what is said of them."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from refusals import one_line
 
-from checkout import ROOT, Snakemake, copy_checkout
+from checkout import TOY, TRAINED, replace, toy
 from neuroute.core import job
 from neuroute.core.errors import NeurouteError, Temporary, may_pass
-from test_dag import replace
-
-TRAINED = "work/toy/runs/toy/decoder/model.safetensors"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +70,7 @@ def test_a_failure_is_said_once_and_tried_as_often_as_it_may_pass(tmp_path: Path
     replace(
         code, "    check_made(run.labels", f"    {counter}\n    raise {error}('planted')\n    check_made(run.labels"
     )
-    done = run("--configfile", "docs/examples/config.yaml", "--", TRAINED, check=False)
+    done = run(*TOY, "--", TRAINED, check=False)
     assert done.returncode == 1
     assert (tmp_path / "tries").read_text() == "x" * times
     said = done.stdout + done.stderr
@@ -88,7 +84,7 @@ def test_a_failure_is_said_once_and_tried_as_often_as_it_may_pass(tmp_path: Path
 def test_a_rehearsal_finds_what_cannot_run_and_goes_on(tmp_path: Path) -> None:
     """A measurement that fails keeps nothing else from being tried, and leaves the real run alone."""
     run = toy(tmp_path)
-    command = ("--keep-going", "--configfile", "docs/examples/config.yaml", "--config", "rehearse=true", "--", "all")
+    command = ("--keep-going", *TOY, "--config", "rehearse=true", "--", "all")
     code, place = tmp_path / "src/neuroute/evaluation/labelled.py", "dataset = test.labels.dataset\n    spec ="
     planted = "raise RuntimeError('planted')\n    "
     replace(code, place, planted + place)
@@ -113,14 +109,7 @@ def test_a_rehearsal_finds_what_cannot_run_and_goes_on(tmp_path: Path) -> None:
 def test_ctrl_c_before_the_first_job_is_one_line(file: str, place: str, tmp_path: Path) -> None:
     run = toy(tmp_path)
     replace(tmp_path / file, place, f"raise KeyboardInterrupt\n{place}")
-    done = run("-n", "all", "--configfile", "docs/examples/config.yaml", check=False)
+    done = run("-n", "all", *TOY, check=False)
     assert done.returncode != 0
     assert done.stderr.splitlines()[-1] == "interrupted: no job was running; run the same command again"
     assert "Traceback" not in done.stderr
-
-
-def toy(folder: Path) -> Snakemake:
-    """A copy of the checkout that can make the toy paper."""
-    run = copy_checkout(folder)
-    shutil.copytree(ROOT / "docs/examples", folder / "docs/examples")
-    return run

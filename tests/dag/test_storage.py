@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from checkout import ROOT, Snakemake
-from test_failing import TRAINED, toy
+from checkout import ROOT, TOY, TRAINED, Snakemake, toy
 
 PAGE = ROOT / "docs/how-to/storage.md"
 pytestmark = [pytest.mark.slow, pytest.mark.dag]
@@ -26,7 +25,7 @@ Fetch = Callable[[str], bytes]
 def weights(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Of the toy paper's model, trained without a storage."""
     folder = tmp_path_factory.mktemp("local")
-    toy(folder)("--configfile", "docs/examples/config.yaml", "--", TRAINED)
+    toy(folder)(*TOY, "--", TRAINED)
     return (folder / TRAINED).read_bytes()
 
 
@@ -60,7 +59,7 @@ def write_profile(folder: Path, provider: str, **names: object) -> list[str]:
     file = folder / "storage" / "profile.yaml"
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
-    return ["--profile", "storage", "--configfile", "docs/examples/config.yaml"]
+    return ["--profile", "storage", *TOY]
 
 
 def make_elsewhere(folder: Path, run: Snakemake, command: list[str], fetch: Fetch, weights: bytes) -> None:

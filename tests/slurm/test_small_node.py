@@ -16,11 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from checkout import copy_checkout
+from checkout import TOY, copy_checkout, planned, toy
 from cluster import ask, missing, one_node
 from neuroute.pipeline.dag import slurm as dag_slurm
-from test_dag import planned
-from test_failing import toy
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 CPUS, MEMORY_MB = 4, 8000
@@ -76,14 +74,13 @@ def test_job_arrays(node: dict[str, str], tmp_path: Path, monkeypatch: pytest.Mo
     """A call of sbatch for each stage makes what drawings need, and Snakemake makes nothing of it again."""
     run = toy(tmp_path)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}/src")
-    file = "docs/examples/config.yaml"
-    write = [sys.executable, "-m", "neuroute", "plan", "--array", "arrays", "--config", file]
+    write = [sys.executable, "-m", "neuroute", "plan", "--array", "arrays", "--config", TOY[1]]
     for command in (write, ["sh", "arrays/submit.sh"]):
         subprocess.run(command, cwd=tmp_path, check=True)
     try:
         while ask(node, "squeue", "-h").strip():
             time.sleep(1)
-        assert set(planned(run, "all", "--configfile", file)) == DRAWN
+        assert set(planned(run, "all", *TOY)) == DRAWN
     finally:
         ask(node, "scancel", "--me")
 
