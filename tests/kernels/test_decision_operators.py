@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from networks import MIXTURES
+from networks import MIXTURES, awake
 from neuroute.networks.blocks.attention import best_of, packed
 from neuroute.networks.blocks.layers import aafm, rows_of, weigh
 from neuroute.networks.blocks.routing import Routing
@@ -44,12 +44,14 @@ class Drawn:
         assert found is not None
         return found
 
-    def glimpses(self) -> Tensor:
-        """In float64."""
+    def queries(self) -> Tensor:
+        """In float64, as are those below."""
         of_current, of_context = self.of_current.double(), self.of_context.double()
         known = rows_of(of_context, self.context) if of_context.dim() == 3 else self.context.double() @ of_context
-        query = rows_of(of_current, self.current) + known
-        query = query.unflatten(2, (self.keys.shape[1], -1)).transpose(1, 2)
+        return rows_of(of_current, self.current) + known
+
+    def glimpses(self) -> Tensor:
+        query = self.queries().unflatten(2, (self.keys.shape[1], -1)).transpose(1, 2)
         scores = query @ self.keys.double().transpose(2, 3) / math.sqrt(query.shape[3])
         shares = torch.softmax(scores + self.mask[:, None].double(), dim=-1)
         return (shares @ self.values.double()).transpose(1, 2).flatten(2)
@@ -91,11 +93,7 @@ def test_experts_count_as_much_as_their_shares(shape: tuple[int, int, int, int])
 @pytest.mark.parametrize("options", [*MIXTURES, {"experts": 3, "top": 1}], ids=str)
 def test_mixtures_choose_the_best_of_their_logits(options: dict[str, Any]) -> None:
     """Over a few moves, whatever gates draw."""
-    torch.manual_seed(0)
-    net, nodes, tours = MvMoe(depth=2, width=32, heads=4, feed_forward=32, **options).double().eval(), 23, 11
-    for name, parameter in net.named_parameters():
-        if "gate" in name:
-            torch.nn.init.normal_(parameter)
+    net, nodes, tours = awake(MvMoe, depth=2, width=32, heads=4, feed_forward=32, **options), 23, 11
     encoded = net.encode(torch.rand(3, nodes, 2).double(), torch.rand(3, nodes).double()).detach()
     single = copy.deepcopy(net).float()
     with torch.no_grad():
@@ -120,18 +118,18 @@ def test_the_first_of_equals() -> None:
     assert torch.equal(drawn.packed().best(*state), wanted)
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_masks_that_are_parts_of_more_and_threads() -> None:
     drawn = Drawn(100, 64, 4, 16, 4)
     wide = torch.zeros(BATCH, 64, 104)[..., :100].copy_(drawn.mask)
     turned = drawn.mask.transpose(1, 2).contiguous().transpose(1, 2)
-    decisions, threads = drawn.packed(), torch.get_num_threads()
+    decisions = drawn.packed()
     wanted = decisions.glimpse(drawn.context, drawn.current, drawn.mask)
     for mask in (wide, turned):
         assert torch.equal(decisions.glimpse(drawn.context, drawn.current, mask), wanted)
     for number in (1, 2, 3):
         torch.set_num_threads(number)
         assert torch.equal(decisions.glimpse(drawn.context, drawn.current, drawn.mask), wanted)
-    torch.set_num_threads(threads)
 
 
 def test_scores_that_are_no_numbers_choose_the_first_node_as_torch_does() -> None:
@@ -166,9 +164,7 @@ class AttentionFree(Drawn):
         return decision.AttentionFreeDecisions(*shared, self.slopes, 9.02)
 
     def glimpses(self) -> Tensor:
-        of_current, of_context = self.of_current.double(), self.of_context.double()
-        known = rows_of(of_context, self.context) if of_context.dim() == 3 else self.context.double() @ of_context
-        query = rows_of(of_current, self.current) + known
+        query = self.queries()
         bias = self.mask + self.slopes[0] * rows_of(self.distances.double(), self.current)
         return aafm(query, self.pairs.double(), bias) / math.sqrt(query.shape[2])
 
@@ -177,10 +173,11 @@ class AttentionFree(Drawn):
         return seen.double() @ self.targets.double().transpose(1, 2) + far
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("numbers", [None, 1])
 @pytest.mark.parametrize("shape", [(5, 1, 16), (51, 13, 32), (100, 9, 128), (530, 3, 48)])
 def test_an_attention_free_module_equals_the_formula(shape: tuple[int, int, int], numbers: int | None) -> None:
-    drawn, threads = AttentionFree(*shape, numbers), torch.get_num_threads()
+    drawn = AttentionFree(*shape, numbers)
     decisions, state = drawn.packed(), (drawn.context, drawn.current, drawn.mask)
     seen, wanted = decisions.glimpse(*state), drawn.glimpses()
     torch.testing.assert_close(seen.double(), wanted, rtol=2e-5, atol=2e-6)
@@ -190,7 +187,6 @@ def test_an_attention_free_module_equals_the_formula(shape: tuple[int, int, int]
     torch.testing.assert_close(near, fits.amax(dim=2), rtol=0, atol=1e-5)
     torch.set_num_threads(2)
     assert torch.equal(decisions.glimpse(*state), seen)
-    torch.set_num_threads(threads)
     with torch.no_grad():
         assert decision.fits_attention_free(drawn.pairs)
         assert not decision.fits_attention_free(drawn.pairs[..., :-2])

@@ -81,15 +81,14 @@ def test_looking_up(width: int, heads: int, q: int, rows: int) -> None:
 
 
 @compiled
+@pytest.mark.usefixtures("one_thread")
 def test_neither_threads_nor_other_rows_change_a_bit() -> None:
-    x, up, down = drawn(900, 64), layer(64, 256), layer(256, 64)
-    threads, found = torch.get_num_threads(), []
+    x, up, down, found = drawn(900, 64), layer(64, 256), layer(256, 64), []
     with torch.inference_mode():
         for number in (1, 2, 3):
             torch.set_num_threads(number)
             found.append((linear.linear(x, up), linear.feed_forward(x, up, down)))
         some = linear.linear(x[100:165], up), linear.feed_forward(x[100:165], up, down)
-    torch.set_num_threads(threads)
     for each in found:
         assert all(torch.equal(one, other) for one, other in zip(each, found[0], strict=True))
     assert all(torch.equal(one, other[100:165]) for one, other in zip(some, found[0], strict=True))
@@ -180,13 +179,13 @@ def test_groups_learn_as_a_layer_each(rows: list[int]) -> None:
 
 
 @compiled
+@pytest.mark.usefixtures("one_thread")
 def test_threads_change_no_bit_of_gradients() -> None:
     x, of = drawn(900, 64).requires_grad_(), [each.requires_grad_() for each in (*layer(64, 100), *layer(100, 64))]
-    threads, found = torch.get_num_threads(), []
+    found = []
     for number in (1, 2, 3):
         torch.set_num_threads(number)
         found.append(gradients(linear.feed_forward(x, (of[0], of[1]), (of[2], of[3])), x, *of))
-    torch.set_num_threads(threads)
     for each in found:
         assert all(torch.equal(one, other) for one, other in zip(each, found[0], strict=True))
 

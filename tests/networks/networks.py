@@ -135,6 +135,11 @@ def decision(net: PathNetwork, batch: int = 6, rows: int = 20, capacity: float =
     return net.encode(coords, demand).detach().roll(-1, dims=1), left
 
 
+def without_gradients(net: PathNetwork, *seen: Any) -> Tensor:
+    with torch.inference_mode():
+        return net.decide(*seen).clone()
+
+
 def features(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, ...]:
     """coords; demand too but for the TSP; windows too for the VRPs."""
     torch.manual_seed(1)

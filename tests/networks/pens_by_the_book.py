@@ -25,7 +25,9 @@ def turned(x: Tensor, coords: Tensor) -> Tensor:
     return out
 
 
-def decision(net: Pens, coords: Tensor, noise: Tensor, positions: str) -> tuple[Tensor, Tensor]:
+def decision(
+    net: Pens, coords: Tensor, noise: Tensor, positions: str, attention_scale: float = 1.0
+) -> tuple[Tensor, Tensor]:
     """Logits (N - 2,) for coords (N, 2), and the mean over heads of all layers of what attention scores (N, N)."""
     every = []
     count, heads = len(coords), net.heads
@@ -41,7 +43,7 @@ def decision(net: Pens, coords: Tensor, noise: Tensor, positions: str) -> tuple[
             q, k, v = (normed @ w[h * d : (h + 1) * d].T for w in (w_q, w_k, w_v))
             if positions in ("rope", "both"):
                 q, k = turned(q, coords), turned(k, coords)
-            scores = math.log(count + 1) * q @ k.T / math.sqrt(d)
+            scores = attention_scale * math.log(count + 1) * q @ k.T / math.sqrt(d)
             if positions in ("alibi", "both"):
                 scores = scores - 10 / math.sqrt(2) ** h * (coords[:, None] - coords[None]).norm(dim=-1)
             every.append(scores)

@@ -6,11 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from networks import awake, idle
+from networks import SHAPE, awake, idle
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 
-SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
 V, TOURS = 8, 4
 
 

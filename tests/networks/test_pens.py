@@ -1,6 +1,5 @@
 """PENS: formulas, and that neither padding nor parts change a decision."""
 
-import itertools
 import math
 
 import pytest
@@ -15,8 +14,7 @@ from neuroute.networks.pens import Pens
 from pens_by_the_book import decision as by_the_book
 
 POSITIONS = ("alibi", "rope", "both", "coordinates")
-BOTH = list(itertools.product(POSITIONS, ("gaussian", "zero")))
-VARIANTS = list(itertools.product(POSITIONS, ("gaussian", "zero"), (False, True)))
+INITIAL = ("gaussian", "zero")
 
 
 def paths(batch: int = 4, rows: int = 13) -> Tensor:
@@ -26,27 +24,18 @@ def paths(batch: int = 4, rows: int = 13) -> Tensor:
 # -- formulas -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("positions", "initial", "projection"), VARIANTS)
-def test_equals_the_formulas(positions: str, initial: str, projection: bool) -> None:
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("initial", INITIAL)
+@pytest.mark.parametrize("projection", [False, True])
+@pytest.mark.parametrize("scale", [1.0, 1.3])
+def test_equals_the_formulas(positions: str, initial: str, projection: bool, scale: float) -> None:
     net, coords = make(f"pens {positions}", initial=initial, output_projection=projection), paths(3, 9)
     noise = torch.randn(3, 9, 24, dtype=torch.float64)
     seen = noise if initial == "gaussian" else torch.zeros_like(noise)
     with torch.no_grad():
-        found = net.decide(net.encode(coords, noise))
-        expected = [by_the_book(net, c, s, positions)[0] for c, s in zip(coords, seen, strict=True)]
+        found = net.decide(net.encode(coords, noise), scale)
+        expected = [by_the_book(net, c, s, positions, scale)[0] for c, s in zip(coords, seen, strict=True)]
     torch.testing.assert_close(found, torch.stack(expected), rtol=1e-10, atol=1e-10)
-
-
-def test_ssmax_follows_the_rows_of_the_decision() -> None:
-    """s = log(N + 1) with N rows; an instance that lacks rows goes by those that it has."""
-    net, rows = make("pens alibi"), paths(2, 10)
-    assert net.ssmax(rows, 1.0, None) == (pytest.approx(math.log(11)), None)
-    assert net.ssmax(rows, 2.0, None) == (pytest.approx(2 * math.log(11)), None)
-    scale, sharpness = net.ssmax(rows, 1.0, torch.tensor([10, 6]))
-    assert scale == 1.0
-    assert sharpness is not None
-    torch.testing.assert_close(sharpness, torch.tensor([11.0, 7.0], dtype=torch.float64).log(), rtol=1e-15, atol=0)
-    assert not torch.allclose(net.decide(net.encode(rows), 2.0), net.decide(net.encode(rows)), atol=1e-3)
 
 
 # -- embeddings ---------------------------------------------------------------------------------------------------
@@ -81,7 +70,8 @@ def test_no_two_draws_or_instances_share_embeddings() -> None:
 # -- what may not matter ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("positions", "initial"), BOTH)
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("initial", INITIAL)
 def test_rows_that_are_not_there_change_nothing(positions: str, initial: str) -> None:
     net, coords, lengths = make(f"pens {positions}", initial=initial), paths(5, 13), torch.tensor([13, 12, 9, 5, 4])
     noise = torch.randn(5, 13, 24, dtype=torch.float64)
@@ -154,7 +144,6 @@ def test_the_bias_is_never_there_as_a_whole_when_it_is_too_large(monkeypatch: py
 # -- moving, turning and mirroring an instance: PENS-A heeds none of it, PENS-R no moving (pens, Section 4.1) ---------
 
 
-ROWS, BATCH = 30, 6
 ANGLE = 0.7
 TURN = torch.tensor([[math.cos(ANGLE), -math.sin(ANGLE)], [math.sin(ANGLE), math.cos(ANGLE)]], dtype=torch.float64)
 MOVES = {
@@ -169,30 +158,17 @@ INVARIANT = {
     "both": {"translation"},
     "coordinates": set[str](),
 }
-MOVED = [(positions, move) for positions in INVARIANT for move in MOVES]
 
 
-def network(positions: str, dtype: torch.dtype) -> Pens:
-    torch.manual_seed(0)
-    return Pens(4, 48, 4, 96, positions, train_nodes=ROWS).to(dtype).eval()  # type: ignore[arg-type]
-
-
-def instances() -> Tensor:
-    return torch.rand(BATCH, ROWS, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-
-
-def logits(positions: str, coords: Tensor, dtype: torch.dtype) -> Tensor:
-    net = network(positions, dtype)
-    with torch.inference_mode():
-        return net.decide(net.encode(coords.to(dtype)))
-
-
-@pytest.mark.parametrize(("positions", "move"), MOVED)
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-9), (torch.float32, 1e-4)])
 def test_logits_heed_no_move_that_they_are_invariant_to(
     positions: str, move: str, dtype: torch.dtype, tolerance: float
 ) -> None:
-    before, after = (logits(positions, c, dtype) for c in (instances(), MOVES[move](instances())))
+    net, coords = make(f"pens {positions}").to(dtype), paths(6, 30)
+    with torch.inference_mode():
+        before, after = (net.decide(net.encode(each.to(dtype))) for each in (coords, MOVES[move](coords)))
     change = float((after - before).abs().max())
     if move in INVARIANT[positions]:
         assert change < tolerance

@@ -7,18 +7,13 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from networks import PATH, decision, idle, make
+from networks import PATH, decision, idle, make, without_gradients
 from neuroute.networks.blocks.linear_cross_attention import folds
 from neuroute.networks.kernels.library import describe, library
 from neuroute.networks.sit import Sit
 from sit_by_the_book import logits as by_the_book
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-def without_gradients(net: Sit, *seen: Tensor) -> Tensor:
-    with torch.inference_mode():
-        return net.decide(*seen).clone()
 
 
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -80,8 +75,7 @@ def test_the_attention_scale_scales() -> None:
     assert net.attention_scale(10_000) == 1.0
     sharper = net.decide(seen, 2.0)
     assert not torch.allclose(sharper, net.decide(seen))
-    with torch.inference_mode():
-        torch.testing.assert_close(net.decide(seen, 2.0).clone(), sharper, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(without_gradients(net, seen, 2.0), sharper, rtol=1e-11, atol=1e-11)
 
 
 def test_gradients_are_those_of_finite_differences() -> None:

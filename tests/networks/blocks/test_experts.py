@@ -24,16 +24,10 @@ from neuroute.networks.blocks.routing import (
 
 W, OUT, M, K, BATCH, TOKENS, UNITS = 6, 5, 4, 2, 3, 8, 7
 GATES = [
-    ("input-choice", "node"),
-    ("input-choice", "instance"),
-    ("input-choice", "problem"),
-    ("random", "node"),
-    ("random", "instance"),
-    ("random", "problem"),
-    ("expert-choice", "node"),
-    ("expert-choice", "instance"),
-    ("soft", "node"),
-    ("soft", "instance"),
+    (method, level)
+    for method in METHODS
+    for level in LEVELS
+    if level != "problem" or method in ("input-choice", "random")  # others have nothing to choose among
 ]
 
 
@@ -157,14 +151,6 @@ def test_a_hierarchical_gate_draws_with_its_probabilities() -> None:
 # -- gates: the paper's equations term by term, what starts where, and what they refuse -------------------------------
 
 
-def gate(method: Any = "input-choice", level: Any = "node", top: int = K) -> Gate:
-    torch.manual_seed(0)
-    made = Gate(W, M, top, method, level).double()
-    torch.nn.init.normal_(made.weight)
-    torch.nn.init.normal_(made.noise)
-    return made
-
-
 def units() -> Tensor:
     torch.manual_seed(1)
     return torch.randn(2, UNITS, W, dtype=torch.float64)
@@ -190,7 +176,7 @@ def by_the_book(net: Gate, x: Tensor, normal: Tensor) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("top", [1, 2, 3])
 def test_noisy_input_choice_is_that_of_the_equations(top: int) -> None:
-    net, x = gate(top=top), units()
+    net, x = mixture(top=top).gate, units()
     tape = Tape(torch.Generator().manual_seed(3), balance=True)
     choice = net(x, tape)
     (report,), (normal,) = tape.reports, tape.kept["noise"]
@@ -203,7 +189,7 @@ def test_noisy_input_choice_is_that_of_the_equations(top: int) -> None:
 
 
 def test_evaluation_has_no_noise_and_counts_loads() -> None:
-    net, x, routing = gate().eval(), units(), Routing(balance=True)
+    net, x, routing = mixture().gate.eval(), units(), Routing(balance=True)
     choice = net(x, routing)
     best, experts = (x @ net.weight.T).topk(K, dim=-1)
     assert torch.equal(choice.experts, experts)
@@ -221,7 +207,7 @@ def test_the_balance_loss_is_that_of_the_paper() -> None:
 
 
 def test_a_single_expert_of_each_learns_from_the_balance_loss_alone() -> None:
-    net, routing = gate(top=1), Routing(balance=True)
+    net, routing = mixture(top=1).gate, Routing(balance=True)
     choice = net(units(), routing)
     assert torch.equal(choice.weights, torch.ones_like(choice.weights))
     choice.weights.sum().backward(retain_graph=True)
@@ -232,7 +218,7 @@ def test_a_single_expert_of_each_learns_from_the_balance_loss_alone() -> None:
 
 
 def test_expert_choice_takes_the_best_units_of_each_expert() -> None:
-    net, x = gate("expert-choice"), units()
+    net, x = mixture("expert-choice").gate, units()
     taken = net(x, Routing())
     assert isinstance(taken, ExpertChoice)
     p = (x @ net.weight.T).softmax(dim=1).detach()
@@ -245,7 +231,7 @@ def test_expert_choice_takes_the_best_units_of_each_expert() -> None:
 
 
 def test_soft_mixtures_are_convex() -> None:
-    slots = gate("soft")(units(), Routing())
+    slots = mixture("soft").gate(units(), Routing())
     assert isinstance(slots, Slots)
     assert slots.dispatch.shape == slots.combine.shape == (2, UNITS, M * K)
     torch.testing.assert_close(slots.dispatch.sum(1), torch.ones(2, M * K, dtype=torch.float64))
@@ -254,7 +240,7 @@ def test_soft_mixtures_are_convex() -> None:
 
 def test_random_gates_choose_all_pairs_equally_often_in_evaluation_too() -> None:
     routing = Routing(torch.Generator().manual_seed(0))
-    choice = gate("random").eval()(torch.zeros(1, 6000, W, dtype=torch.float64), routing)
+    choice = mixture("random").gate.eval()(torch.zeros(1, 6000, W, dtype=torch.float64), routing)
     assert isinstance(choice, InputChoice)
     assert torch.equal(choice.weights, torch.full((1, 6000, K), 0.5))
     pairs = choice.experts[0].sort(dim=1).values
@@ -263,13 +249,10 @@ def test_random_gates_choose_all_pairs_equally_often_in_evaluation_too() -> None
     assert bool(((counts - 1000).abs() < 150).all())
 
 
-def test_gates_start_at_noise_where_they_are_noisy() -> None:
-    for method in METHODS:
-        for level in LEVELS:
-            if level == "problem" and method in ("expert-choice", "soft"):
-                continue
-            net = Gate(W, M, K, method, level)
-            noisy = method == "input-choice" and level != "problem"
-            assert bool(net.weight.any()) != noisy
-            assert float(net.weight.detach().abs().max()) <= 1 / math.sqrt(len(net.weight))
-            assert not net.noise.any()
+@pytest.mark.parametrize(("method", "level"), GATES)
+def test_gates_start_at_noise_where_they_are_noisy(method: Any, level: Any) -> None:
+    net = Gate(W, M, K, method, level)
+    noisy = method == "input-choice" and level != "problem"
+    assert bool(net.weight.any()) != noisy
+    assert float(net.weight.detach().abs().max()) <= 1 / math.sqrt(len(net.weight))
+    assert not net.noise.any()
