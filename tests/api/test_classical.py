@@ -14,7 +14,6 @@ import neuroute
 from neuroute.api.classical import available, solve_with
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.instances.instance import Instance
-from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import SWITCHES
 from neuroute.solvers import base
 from neuroute.solvers.base import check_size
@@ -27,16 +26,6 @@ TSP = neuroute.Instance.from_arrays(POINTS)
 
 def routing(**more: Any) -> neuroute.Instance:
     return neuroute.Instance.from_arrays(POINTS, np.array([0, *[1, 2, 3] * 3, 1, 1]), 7, **more)
-
-
-@pytest.mark.parametrize("seconds", [None, 0.2])
-@pytest.mark.parametrize("solver", ["concorde", "lkh", "hgs", "insertion", "nearest", "ortools", "pyvrp", "softdist"])
-def test_tours_by_every_solver(solver: str, seconds: float | None) -> None:
-    if solver not in available("tsp"):
-        pytest.skip(f"{solver} is not installed")
-    answer = solve_with(solver, TSP, seconds, seed=3)
-    assert is_permutation(answer.stops[None]).all()
-    assert answer.seconds > 0
 
 
 @pytest.mark.parametrize("solver", ["ortools-short", "pyvrp-short"])

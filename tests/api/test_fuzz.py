@@ -44,11 +44,10 @@ def test_whole_files_are_read(fuzz: ModuleType, tmp_path: Path) -> None:
         assert [fuzz.check(fuzz.KINDS[name], each, tmp_path) for each in contents] == ["read"] * len(whole), name
 
 
-def test_inputs_that_broke_a_rule_break_none(fuzz: ModuleType, tmp_path: Path) -> None:
+def test_a_title_that_states_more_than_can_be_counted_is_refused(fuzz: ModuleType, tmp_path: Path) -> None:
     """What the long runs found."""
-    kept = {"Solomon .txt": [fuzz.SOLOMON[0].replace("of 4 ", f"of {'9' * 5000} ")]}
-    for name, files in kept.items():
-        assert {fuzz.check(fuzz.KINDS[name], file.encode(), tmp_path) for file in files} == {"refused"}
+    file = fuzz.SOLOMON[0].replace("of 4 ", f"of {'9' * 5000} ")
+    assert fuzz.check(fuzz.KINDS["Solomon .txt"], file.encode(), tmp_path) == "refused"
 
 
 def test_all_kinds_are_tried(fuzz: ModuleType) -> None:

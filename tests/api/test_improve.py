@@ -34,11 +34,12 @@ def tours(count: int) -> Iterator[np.ndarray]:
     yield from (np.roll(np.arange(count), -first) for first in range(count))
 
 
-def test_the_shortest_in_ones_own_distances_is_kept() -> None:
-    best = Best(Costs(5.0, 3.0, 4.0, 3.0))
+def test_the_shortest_in_ones_own_distances_is_kept_and_each_improvement_told() -> None:
+    told = list[float]()
+    best = Best(Costs(5.0, 3.0, 4.0, 3.0), lambda best: told.append(best.cost))
     keep_best(tours(4), best)
     assert (best.cost, best.iterations, best.stops.tolist()) == (3, 4, [1, 2, 3, 0])
-    assert [length for _, length in best.trace] == [5, 3]
+    assert [length for _, length in best.trace] == told == [5, 3]
 
 
 def test_a_search_ends_when_its_time_is_over_but_not_before_it_has_brought_one() -> None:
@@ -53,13 +54,6 @@ def test_a_search_ends_when_its_time_is_over_but_not_before_it_has_brought_one()
     best.offer(np.arange(6))  # a construction is no solution of the search
     keep_best(endless(), best, seconds=0)
     assert taken == [0, 1, 2, 3]
-
-
-def test_a_follower_sees_each_improvement() -> None:
-    seen = list[float]()
-    best = Best(Costs(5.0, 6.0, 4.0), lambda best: seen.append(best.cost))
-    keep_best(tours(3), best)
-    assert seen == [5, 4]
 
 
 def tick(monkeypatch: pytest.MonkeyPatch) -> None:

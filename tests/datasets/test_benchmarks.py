@@ -259,7 +259,7 @@ def test_corrupted_downloads_are_not_kept(copy: Path, home: Path, server: str, f
 
 
 def test_offline_is_said_and_is_no_error(
-    asked: list[str], server: str, few: None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    asked: list[str], few: None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     manifest = tmp_path / "work" / "tsplib.json"
     fetch.provide("tsplib", manifest, tmp_path / "work" / "tsplib", None)

@@ -55,8 +55,22 @@ def wait_for_chunks(store: Path, count: int) -> None:
         time.sleep(0.005)
 
 
+def interrupt(monkeypatch: pytest.MonkeyPatch, before: int | None = None) -> list:
+    """Raise as Ctrl-C does before the chunk of this number is solved.  Return a list that gets what is asked for."""
+    solve_chunk, asked = chunks.solve_chunk, []
+
+    def solve(*arguments):
+        asked.append(arguments)
+        if len(asked) == before:
+            raise KeyboardInterrupt
+        return solve_chunk(*arguments)
+
+    monkeypatch.setattr(chunks, "solve_chunk", solve)
+    return asked
+
+
 @pytest.mark.slow
-def test_a_killed_call_goes_on_and_ends_with_the_same_bytes(tmp_path):
+def test_a_killed_call_goes_on_and_ends_with_the_same_bytes(tmp_path, monkeypatch):
     pytest.importorskip("elkai")
     n, count, name = 50, 140, wanted(1, 50, "lkh").shard_file(0)  # seven chunks of a tenth of a second or two
     make_labels(wanted(count, n, "lkh"), tmp_path / "whole", [], workers=2)
@@ -68,11 +82,8 @@ def test_a_killed_call_goes_on_and_ends_with_the_same_bytes(tmp_path):
     kept = len(list(store.glob(".partial/*/[0-9]*.npz")))
     assert kept >= 2
     assert not (store / name).exists()
-    solved = []
-    solve_chunk = chunks.solve_chunk
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunks, "solve_chunk", lambda *a: solved.append(a) or solve_chunk(*a))
-        make_labels(wanted(count, n, "lkh"), store, [], workers=1)
+    solved = interrupt(monkeypatch)
+    make_labels(wanted(count, n, "lkh"), store, [], workers=1)
     assert len(solved) == len(chunks.chunks(0, 0, count, n)) - kept
     assert (store / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -94,24 +105,14 @@ def test_chunks_come_to_the_disk_as_few_pages(tmp_path, monkeypatch):
     """A thousand chunks of a shard are not a thousand files."""
     block, written = wanted(120, n=400), []
     make_labels(block, tmp_path / "whole", [], workers=1)
-    solve_chunk, calls = chunks.solve_chunk, []
-
-    def stops_after_fifty(*arguments):
-        calls.append(arguments)
-        if len(calls) == 50:
-            raise KeyboardInterrupt
-        return solve_chunk(*arguments)
-
     write = labels.write_whole
     monkeypatch.setattr(labels, "write_whole", lambda path, *a: written.append(path.name) or write(path, *a))
-    monkeypatch.setattr(chunks, "solve_chunk", stops_after_fifty)
+    asked = interrupt(monkeypatch, before=50)
     with pytest.raises(KeyboardInterrupt):
         make_labels(block, tmp_path / "store", [], workers=1)
     assert written == ["00000_00002.npz"]
-    calls.clear()
-    monkeypatch.setattr(chunks, "solve_chunk", lambda *a: calls.append(a) or solve_chunk(*a))
     make_labels(block, tmp_path / "store", [], workers=1)
-    assert len(calls) == 60 - 49
+    assert len(asked) == 60 + 1  # the one of the interrupt twice
     name = block.shard_file(0)
     assert (tmp_path / "store" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -130,21 +131,13 @@ def test_two_processes_at_once_share_the_work(tmp_path):
 @pytest.mark.parametrize("problem", ["tsp", "cvrp"])
 def test_a_stopped_call_solves_only_what_is_left(tmp_path, monkeypatch, problem):
     monkeypatch.setattr(labels, "chunks", lambda shard, a, b, *_: chunks.chunks(shard, a, b, 100))  # of 10
-    block, solve_chunk, seen = wanted(25, problem=problem), chunks.solve_chunk, []
+    block = wanted(25, problem=problem)
     make_labels(block, tmp_path / "whole", [], workers=1)
-
-    def stops_after_one(*arguments):
-        if seen:
-            raise KeyboardInterrupt
-        seen.append(arguments)
-        return solve_chunk(*arguments)
-
-    monkeypatch.setattr(chunks, "solve_chunk", stops_after_one)
+    asked = interrupt(monkeypatch, before=2)
     with pytest.raises(KeyboardInterrupt):
         make_labels(block, tmp_path / "stopped", [], workers=1)
-    monkeypatch.setattr(chunks, "solve_chunk", lambda *a: seen.append(a) or solve_chunk(*a))
     make_labels(block, tmp_path / "stopped", [], workers=1)
-    assert len(seen) == len(chunks.chunks(0, 0, 25, 100)) == 3
+    assert len(asked) == len(chunks.chunks(0, 0, 25, 100)) + 1 == 3 + 1
     name = block.shard_file(0)
     assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 

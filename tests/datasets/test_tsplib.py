@@ -8,7 +8,6 @@ import pytest
 from refusals import one_line
 
 from neuroute.api.files import load, load_all
-from neuroute.problems.instances.distances import distances
 
 GOOD = """NAME : square5
 TYPE: TSP
@@ -41,11 +40,6 @@ def test_reads_coordinates_and_rounds_as_tsplib(tmp_path: Path) -> None:
     assert instance.length(tour, rounded=False) == pytest.approx(30 + 2 * np.hypot(5, 5.5))
 
 
-def test_a_mark_before_the_text_is_no_part_of_it(tmp_path: Path) -> None:
-    (tmp_path / "x.tsp").write_text(GOOD, encoding="utf-8-sig")
-    assert load(tmp_path / "x.tsp").name == "square5"
-
-
 def test_a_folder_says_which_instances_it_leaves_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("a.tsp", "b.TSP", "c.vrp", "d.hcp", "notes.md"):
         (tmp_path / name).write_text(GOOD)
@@ -56,15 +50,6 @@ def test_a_folder_says_which_instances_it_leaves_out(tmp_path: Path, caplog: pyt
 def test_nodes_on_one_point_are_named_by_the_file_s_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     read(tmp_path, GOOD.replace("\n4 0 10", "\n40 0 0"))
     assert "the file's nodes 1 and 40)" in caplog.text
-
-
-def test_distances_by_definition() -> None:
-    a, b = np.array([[0.0, 0.0]]), np.array([[10.0, 3.0]])
-    plain = np.hypot(10, 3)  # 10.44
-    assert distances(a, b, "EUC_2D") == [10]
-    assert distances(a, b, "CEIL_2D") == [11]
-    assert distances(a, b, "ATT") == [4]  # 3.30 rounds to 3, which is less, so 4
-    assert distances(a, b, "EUC_2D", rounded=False) == [pytest.approx(plain)]
 
 
 @pytest.mark.parametrize(

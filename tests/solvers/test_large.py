@@ -132,13 +132,8 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.fixture
-def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
-
-
-@pytest.mark.usefixtures("importable")
-def test_a_call_in_a_process_of_its_own() -> None:
+def test_a_call_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     assert call("test_large:double", 60, 21) == 42
     with pytest.raises(NeurouteError, match="^no such thing$"):
         call("test_large:refuse", 60)

@@ -145,15 +145,11 @@ def test_an_edit_of_what_runs_lkh_reruns_its_labels() -> None:
 
 
 @needs_wheel
-def test_more_nodes_than_it_takes_are_refused_and_a_user_s_binary_takes_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_nodes_than_it_takes_are_refused_and_a_user_s_binary_takes_them(lkh_on_path, monkeypatch) -> None:
     monkeypatch.setattr(lkh3, "MOST_NODES", 9)
     coords = coordinates("uniform", "test", 10, 0, 1)[0]
     with pytest.raises(NeurouteError, match="lkh3: 10 nodes, LKHpy takes 9; put your own `LKH`"):
         lkh3.solve(coords, 0)
-    binary = tmp_path / "LKH"
-    binary.write_text("#!/bin/sh\nexit 3\n")
-    binary.chmod(0o755)
+    lkh_on_path("sys.exit(3)")
     with pytest.raises(NeurouteError, match="LKH failed on an instance of 10 nodes"):
         lkh3.solve(coords, 0)
