@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from untrained import decoded, evaluated, run_of
+from untrained import decoded, evaluated, tiny_run
 
 from neuroute.core import device
 from neuroute.datasets.labels import make_labels
@@ -19,7 +19,7 @@ from neuroute.decoding import memory
 from neuroute.decoding.memory import FASTER, faster_precision, in_precision_of_device
 from neuroute.networks.weights import load_checkpoint
 from neuroute.pipeline.plan.config import parse_config
-from neuroute.specs.objects import ConstructionEvaluation, Dataset, Decoding, Labels, Network, Run
+from neuroute.specs.objects import ConstructionEvaluation, Dataset, Decoding, Labels, Run
 from neuroute.training import supervised
 from test_resuming import logs, stop_training
 from tiny import make_run, run_training, same_weights
@@ -62,9 +62,18 @@ def test_the_faster_one_is_taken_by_two_batches_after_the_first(
     assert done == [(which, number) for number in range(3) for which in ("fp32", "bf16")]
 
 
-def test_a_cpu_without_bf16_takes_fp32_and_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_cpuinfo", lambda *keys: "avx2 avx512f")
-    assert in_precision_of_device(make_run(precision="auto"), parse_config({"device": "cpu"})) == make_run()
+def test_a_cpu_without_products_in_bf16_takes_fp32_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is measured for `auto` then."""
+    cpu = parse_config({"device": "cpu"})
+    for features, has_them in (("avx2 avx512_bf16", True), ("avx2 avx512f", False)):
+        monkeypatch.setattr(device, "_cpuinfo", lambda *_, features=features: features)
+        for precision in ("fp32", "bf16", "auto"):
+            run = make_run(precision=precision)
+            assert in_precision_of_device(run, cpu) == (run if has_them else make_run(precision="fp32"))
+            lacking = not has_them and precision != "fp32"
+            assert ("no products in bf16" in capsys.readouterr().out) == lacking
 
 
 @pytest.mark.parametrize("faster", ["fp32", "bf16"])
@@ -87,12 +96,10 @@ def test_a_training_is_that_of_the_faster_precision_also_when_resumed(
 
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="nearest")
-SHAPE = {"depth": 1, "width": 8, "heads": 2, "gate": True, "rezero": True, "train_nodes": 9}
-NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=SHAPE)
 
 
 def run_in(precision: str) -> Run:
-    run = run_of(NETWORK, LABELS)
+    run = tiny_run("scaling", "decoder_only:DecoderOnly", LABELS, depth=1, width=8, heads=2, train_nodes=9)
     return run.model_copy(update={"training": run.training.model_copy(update={"precision": precision})})
 
 

@@ -1,5 +1,6 @@
 """Training: it learns, it resumes byte for byte, and its settings mean what they say."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +9,18 @@ import pytest
 import torch
 from refusals import one_line
 
-from neuroute.core import device
 from neuroute.core.digest import locate
-from neuroute.decoding.memory import in_precision_of_device
 from neuroute.networks.weights import load_checkpoint
-from neuroute.pipeline.plan.config import parse_config
 from neuroute.problems import sub_paths
+from neuroute.problems.registry import Part
 from neuroute.specs.objects import Labels, Network, Run
 from neuroute.training import supervised
 from neuroute.training.supervised import SupervisedBatches, TrainingSet
-from tiny import make_run, run_training, same_weights, scheme_of, self_improving, set_gaps, training_set
+from tiny import cvrp_run, make_run, run_training, same_weights, scheme_of, self_improving, set_gaps, training_set
 
 
-def batches(run: Run, store: Path, memory_gb: float = 4.0) -> SupervisedBatches:
-    return SupervisedBatches(scheme_of(run, memory_gb=memory_gb), training_set(run, store))
+def batches(run: Run, store: Path) -> SupervisedBatches:
+    return SupervisedBatches(scheme_of(run), training_set(run, store))
 
 
 def test_same_seed_same_bytes_another_seed_others(tmp_path: Path, store: Path) -> None:
@@ -73,17 +72,22 @@ def test_summed_gradient_is_the_sum_over_decisions(store: Path) -> None:
         torch.testing.assert_close(p.grad, e, rtol=1e-4, atol=1e-6)
 
 
-def test_gradient_accumulation_changes_nothing(store: Path) -> None:
+@pytest.mark.parametrize(("make", "labels"), [(make_run, "store"), (cvrp_run, "cvrp_store")])
+def test_gradient_accumulation_changes_nothing(
+    make: Callable[[], Run], labels: str, request: pytest.FixtureRequest
+) -> None:
+    run, store = make(), request.getfixturevalue(labels)
     gradients = []
     for memory_gb in (4.0, 1e-4):
-        b = batches(make_run(), store, memory_gb)
-        for layer in b.model.net.layers:  # type: ignore[union-attr]
-            layer.alpha1.data.fill_(0.5)
-            layer.alpha2.data.fill_(0.5)
+        scheme = scheme_of(run, memory_gb=memory_gb, label_dirs=[store])
+        b = Part[Any]("supervised").of(run.validation.dataset.problem)(scheme)
         b.model.double()
-        coords, tours = b.data.batch(0, 0, 32)
-        path = sub_paths.cut(torch.from_numpy(coords).double(), torch.from_numpy(tours), 0, 10, False)
-        assert (b._micro_batch(10) < 32) == (memory_gb < 1)
+        for name, p in b.model.named_parameters():
+            if "alpha" in name:  # 0 at first
+                p.data.fill_(0.5)
+        coords, *others = map(torch.from_numpy, b.data.batch(0, 0, 32))
+        path = b._sub_path(5, coords.double(), *others)
+        assert (b._micro_batch(path.shape[1]) < 32) == (memory_gb < 1)
         b._backward(path, 0, 1.0, sync=True)
         gradients.append(torch.cat([p.grad.flatten() for p in b.model.parameters() if p.grad is not None]))
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-7)
@@ -152,17 +156,3 @@ def test_suffixes_end_where_the_tour_begins(store: Path) -> None:
     path = sub_paths.cut(coords, tours, 7, 4, False)
     torch.testing.assert_close(path, coords[:, [7, 8, 9, 0]])
     assert batches(make_run(step="decision", sub_paths="suffix"), store).train(0)[1] == 1
-
-
-def test_bf16_is_for_cpus_that_have_products_in_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Elsewhere fp32 computes, and that is said."""
-    cpu, half = parse_config({"device": "cpu"}), make_run(precision="bf16")
-    for named in ("fp32", "bf16"):
-        monkeypatch.setattr(device, "_cpuinfo", lambda *_: "avx2 avx512_bf16")
-        run = make_run(precision=named)
-        assert in_precision_of_device(run, cpu) is run
-    monkeypatch.setattr(device, "_cpuinfo", lambda *_: "avx2 avx512f")
-    assert in_precision_of_device(half, cpu).training.precision == "fp32"
-    assert "no products in bf16" in capsys.readouterr().out
