@@ -10,32 +10,24 @@ import pytest
 import torch
 from torch import Tensor
 
+from networks import make
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import construct, decode, improve
 from neuroute.decoding.greedy import complete_paths, greedy_tours
 from neuroute.decoding.memory import batch_size_for, pair_floats
 from neuroute.decoding.sampling import TourPrefixes, search_beams
 from neuroute.decoding.tsp import TspBatch
-from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
-from neuroute.networks.pens import Pens
 from neuroute.problems.tsp import tour_length
 from neuroute.specs.objects import Decoding
 
 N = 40
 POSITIONS = ("alibi", "rope", "both", "coordinates")
-NETWORKS = ("decoder-only", *POSITIONS)
+NETWORKS = ("decoder-only", *(f"pens {positions}" for positions in POSITIONS))
 
 
 def network(name: str) -> Any:
-    torch.manual_seed(4)
-    if name != "decoder-only":
-        return Pens(2, 32, 4, 48, name, train_nodes=20).double().eval()  # type: ignore[arg-type]
-    net = DecoderOnly(3, 16, 4, train_nodes=10).double().eval()
-    for layer in net.layers:
-        layer.alpha1.data.fill_(1.0)
-        layer.alpha2.data.fill_(1.0)
-    return net
+    return make(name, train_nodes=10)
 
 
 @pytest.fixture
@@ -72,10 +64,10 @@ def test_greedy_equals_the_plain_loop(coords: Tensor, name: str, cached: bool) -
         assert construct("tsp", net, coords).tolist() == expected  # what training validates with
 
 
-@pytest.mark.parametrize("positions", ["alibi", "both"])
-def test_whatever_is_kept_the_tours_are_the_same(coords: Tensor, positions: str) -> None:
+@pytest.mark.parametrize("name", ["pens alibi", "pens both"])
+def test_whatever_is_kept_the_tours_are_the_same(coords: Tensor, name: str) -> None:
     """All heads' biases, the distances, or nothing, as the memory allows."""
-    net = network(positions)
+    net = network(name)
     rows = net.encode(coords)
     channels = []
 
@@ -84,7 +76,7 @@ def test_whatever_is_kept_the_tours_are_the_same(coords: Tensor, positions: str)
 
     with torch.inference_mode():
         expected = greedy_tours(decide, rows)
-        for floats in (1 << 24, 3 * 4 * (N + 1) ** 2 - 1, 3 * (N + 1) ** 2 - 1):
+        for floats in (1 << 24, 3 * net.heads * (N + 1) ** 2 - 1, 3 * (N + 1) ** 2 - 1):
 
             def pairs_of(rows: Tensor, floats: int = floats) -> Tensor | None:
                 kept = net.pairs(rows, floats)
@@ -92,14 +84,14 @@ def test_whatever_is_kept_the_tours_are_the_same(coords: Tensor, positions: str)
                 return kept
 
             assert torch.equal(greedy_tours(decide, rows, pairs_of), expected)
-    assert channels == [4, 1, 0]
+    assert channels == [net.heads, 1, 0]
 
 
 def test_what_is_kept_never_takes_more_than_a_quarter_of_the_memory() -> None:
-    net = network("alibi")
+    net = network("pens alibi")
     for nodes, memory_gb in ((100, 0.01), (100, 1.0), (1000, 0.05), (5000, 2.0)):
         size = batch_size_for(net, nodes, Decoding(), memory_gb)
-        rows = torch.rand(1, 1, 34).expand(size, nodes + 1, 34)
+        rows = torch.rand(1, 1, 2 + net.width).expand(size, nodes + 1, -1)
         floats = size * (nodes + 1) ** 2 * net.heads
         assert size == 1 or floats <= pair_floats(memory_gb)
         if size * (nodes + 1) ** 2 > pair_floats(memory_gb):
@@ -163,14 +155,11 @@ def test_re_construct_never_worsens_a_tour(coords: Tensor, name: str, rescale: f
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("net", [network("alibi"), network("rope"), network("coordinates"), Bq(2, 32, 4, 48).double()])
+@pytest.mark.parametrize("name", ["pens alibi", "pens rope", "pens coordinates", "bq"])
 @pytest.mark.parametrize("how", [{}, {"method": "rrc", "iterations": 5}, {"method": "beam", "beam": 3}])
-def test_rescaling_stretches_what_the_network_sees_alone(net: Pens | Bq, how: dict[str, Any], coords: Tensor) -> None:
+def test_rescaling_stretches_what_the_network_sees_alone(name: str, how: dict[str, Any], coords: Tensor) -> None:
     """Tours are those of the stretched instance; searches compare lengths, which a power of two leaves alike."""
-    for layer in net.layers:
-        if hasattr(layer, "alpha1"):
-            layer.alpha1.data.fill_(0.5)
-            layer.alpha2.data.fill_(0.5)
+    net = network(name)
     found = decode("tsp", net, coords, Decoding(**how, rescale=2.0))
     assert torch.equal(found, decode("tsp", net, 2 * coords, Decoding(**how)))
     assert not torch.equal(found, decode("tsp", net, coords, Decoding(**how)))
@@ -178,7 +167,7 @@ def test_rescaling_stretches_what_the_network_sees_alone(net: Pens | Bq, how: di
 
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_draws_give_other_tours_where_embeddings_are_random(coords: Tensor, positions: str) -> None:
-    net = network(positions)
+    net = network(f"pens {positions}")
     first, second, again = (decode("tsp", net, coords, Decoding(draw=draw)) for draw in (0, 1, 0))
     assert torch.equal(first, again)
     assert torch.equal(first, second) == (positions == "coordinates")
@@ -189,11 +178,8 @@ def test_draws_give_other_tours_where_embeddings_are_random(coords: Tensor, posi
 
 def test_esf_follows_what_is_left(coords: Tensor) -> None:
     """BQ + ESF: at each decision attention is multiplied by log(k) / log(n_train), k the rows of the decision."""
-    torch.manual_seed(0)
-    net = Bq(2, 32, 4, 48, train_nodes=20).double().eval()
+    net = make("bq", train_nodes=20)
     for layer in net.layers:
-        layer.alpha1.data.fill_(0.7)
-        layer.alpha2.data.fill_(-0.4)
         layer.qkv.weight.data.mul_(4)  # scores large enough for their factor to matter
     with torch.inference_mode():
         expected = [naive_greedy(net, c, i, lambda k: math.log(k) / math.log(20)) for i, c in enumerate(coords)]
@@ -205,13 +191,14 @@ def test_esf_follows_what_is_left(coords: Tensor) -> None:
 # -- memory -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
-def test_an_instance_above_the_memory_budget_is_one_clear_line(coords: Tensor, positions: str) -> None:
+@pytest.mark.parametrize("name", NETWORKS[1:])
+def test_an_instance_above_the_memory_budget_is_one_clear_line(coords: Tensor, name: str) -> None:
+    net = network(name)
     with pytest.raises(NeurouteError, match=f"instance of {N} nodes needs about .* GB.*memory_gb") as refused:
-        decode("tsp", network(positions), coords, Decoding(), memory_gb=1e-6)
+        decode("tsp", net, coords, Decoding(), memory_gb=1e-6)
     assert "\n" not in str(refused.value)
     enough = float(str(refused.value).split("needs about ")[1].split()[0])
-    assert len(decode("tsp", network(positions), coords, Decoding(), memory_gb=1.05 * enough)) == 3  # it suffices
+    assert len(decode("tsp", net, coords, Decoding(), memory_gb=1.05 * enough)) == 3  # it suffices
 
 
 class Undefined(DecoderOnly):

@@ -10,6 +10,7 @@ import torch
 from refusals import one_line
 from torch import Tensor
 
+from networks import make
 from neuroute.decoding.greedy import complete_paths
 from neuroute.decoding.tsp import SEARCH, TspBatch, prc
 from neuroute.networks.lehd import Lehd
@@ -23,8 +24,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture
 def net() -> Lehd:
-    torch.manual_seed(2)
-    return Lehd(depth=2, width=16, heads=4, feed_forward=24, train_nodes=10).double().eval()
+    return make("lehd", train_nodes=10)
 
 
 def random_instances(batch: int, n: int, seed: int) -> tuple[Tensor, Tensor]:

@@ -1,5 +1,6 @@
 """PRC as a way of decoding, for both problems: starts, milestones, splits, limits; and of groups of routes."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from networks import make
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
@@ -15,7 +17,6 @@ from neuroute.decoding.cvrp_search import AROUND
 from neuroute.decoding.decode import SEARCH, blocks_per_batch, construct, decode, improve
 from neuroute.networks.pens import Pens
 from neuroute.networks.pomo import PomoCvrp
-from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.solvers import registry
@@ -26,7 +27,7 @@ from neuroute.specs.objects import Dataset, Decoding
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 N = 30
-NETWORKS = {"tsp": Sit, "cvrp": SitCvrp}
+NETWORKS = {"tsp": "sit", "cvrp": "sit cvrp"}
 
 
 def prc(**what: Any) -> Decoding:
@@ -37,17 +38,12 @@ def prc(**what: Any) -> Decoding:
 def case(request: pytest.FixtureRequest) -> Any:
     """(problem, its spec, network, instances)"""
     problem = request.param
-    torch.manual_seed(1)
-    net = (
-        NETWORKS[problem](depth=1, width=16, heads=2, feed_forward=24, representatives=2, train_nodes=10)
-        .double()
-        .eval()
-    )
-    dataset = Dataset(problem=problem, n=N, count=7)
+    instances = SPEC.of(problem).instances(Dataset(problem=problem, n=N, count=7))
     if problem == "tsp":
-        return problem, SPEC.of(problem), net, dataset_coordinates(dataset).astype(np.float64)
-    found = cvrp_dataset(dataset)
-    return problem, SPEC.of(problem), net, Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
+        instances = instances.astype(np.float64)
+    else:
+        instances = replace(instances, coords=instances.coords.astype(np.float64))
+    return problem, SPEC.of(problem), make(NETWORKS[problem], train_nodes=10), instances
 
 
 def to_the_nearest(rows: Tensor, *left_and_scale: Any) -> Tensor:
@@ -79,8 +75,8 @@ def test_it_starts_from_what_it_says(case: Any) -> None:
     own = decode(problem, net, instances, prc(start="greedy", iterations=0))
     assert torch.equal(own, construct(problem, net, instances))
     solver = registry.get("insertion-published")
-    for i in range(7):
-        start = decode(problem, net, instances, prc(start="insertion-published", iterations=0))[i].numpy()
+    built = decode(problem, net, instances, prc(start="insertion-published", iterations=0)).numpy()
+    for i, start in enumerate(built):
         np.testing.assert_array_equal(start, spec.solve(solver, instances[i : i + 1], i))
 
 

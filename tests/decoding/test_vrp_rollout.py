@@ -12,6 +12,7 @@ from refusals import one_line
 from torch import Tensor
 
 from many_starts import CPU, AnyLogits, N, Taste, Vehicle, case_of
+from networks import awake
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.decoding.multi_start import multi_start, roll_out
@@ -197,11 +198,7 @@ MIXING: list[dict[str, Any]] = [{"method": "expert-choice"}, {"decoder_method": 
 
 def small(**arguments: Any) -> MvMoe:
     """Gates that tell tokens apart, and norms whose means tell gates something, which at first they do not."""
-    torch.manual_seed(0)
-    net = MvMoe(**SHAPE | arguments).eval()
-    for name, parameter in net.named_parameters():
-        if "gate" in name or "norm" in name:
-            parameter.data.normal_(0.0, 0.5)
+    net: MvMoe = awake(MvMoe, **SHAPE | arguments).float()
     return net
 
 
