@@ -17,11 +17,13 @@ SIZES = {"icam": (100, 200, 500, 1000), "pens": (100, 250, 500, 1000, 10_000)}
 MANY = "no augment."
 ROWS = [  # page, row of the page, which row of that name, kept table, labels of its row, columns
     ("icam", "POMO in the three stages", 0, "table7", ("TSP", f"POMO, three stages, {MANY}"), "gap_{}_pct"),
-    ("icam", "POMO at one size", 0, "table7", ("TSP", f"POMO (original) {MANY}"), "gap_{}_pct"),
-    ("icam", "ICAM, three trainings", 0, "one_size", ("Three stages",), "gap_{}_pct"),
-    ("icam", "ICAM", 0, "table7", ("CVRP", f"ICAM {MANY}"), "gap_{}_pct"),
+    ("icam", "POMO at one size, three trainings", 0, "table7", ("TSP", f"POMO (original) {MANY}"), "gap_{}_pct"),
+    ("icam", "ICAM, three trainings", 0, "table7", ("TSP", f"ICAM {MANY}"), "gap_{}_pct"),
+    ("icam", "eight images: ELG, three trainings", 0, "table1", ("TSP", "ELG aug×8"), "gap_{}_pct"),
+    ("icam", "ICAM in three stages, three trainings", 0, "one_size", ("Three stages",), "gap_{}_pct"),
+    ("icam", "ICAM, two trainings", 0, "table7", ("CVRP", f"ICAM {MANY}"), "gap_{}_pct"),
     ("icam", "POMO in the three stages", 1, "table7", ("CVRP", f"POMO, three stages, {MANY}"), "gap_{}_pct"),
-    ("icam", "POMO at one size", 1, "table7", ("CVRP", f"POMO (original) {MANY}"), "gap_{}_pct"),
+    ("icam", "POMO at one size, two trainings", 0, "table7", ("CVRP", f"POMO (original) {MANY}"), "gap_{}_pct"),
     ("icam", "without the bias in the compatibility", 0, "table9", ("AAFM",), "gap_tsp{}_pct"),
     ("icam", "without the bias in the attention-free modules", 0, "table9", ("AFM+CAB",), "gap_tsp{}_pct"),
     ("icam", "without either", 0, "table9", ("AFM",), "gap_tsp{}_pct"),
