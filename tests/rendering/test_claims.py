@@ -279,8 +279,9 @@ def test_spreads_are_of_a_kind_of_network() -> None:
     assert kind_of("IcamCvrp") == kind_of("Icam") == "Icam"
     near, far = (replace(gap(4.0), times=times) for times in (1.0, 99.0))
     assert spread_of(near) != spread_of(far) == spread_of(replace(near, times=10.0))
-    assert spread_of(replace(near, network="IcamCvrp", problem="cvrp")) == spread_of(replace(near, network="Icam"))
-    assert spread_of(replace(near, network="Pomo")) is None
+    assert spread_of(replace(near, network="IcamCvrp")) == spread_of(replace(near, network="Icam"))
+    assert spread_of(replace(near, network="Icam", problem="vrp")) is not None  # nothing is known of it: another one
+    assert spread_of(replace(near, network="Novel")) is None
 
 
 def test_single_instances_are_of_trainings_too() -> None:
