@@ -2,7 +2,8 @@
 
     python bench/growth.py [FOLDER] [--rows decoding SIT] [--seconds 60] [--gb 10]
 
-One thread, fp32, random weights; each size in a process of its own.  A curve ends where a size takes more seconds, or
+One thread, fp32, random weights; each size in a process of its own.  Curves of rl4co, where it is installed, are of the
+same problems and of networks of as many layers as wide.  A curve ends where a size takes more seconds, or
 more memory, than is given, or the next one would.  FOLDER gets `growth.csv`, which a later call goes on with, and its
 picture; without one the table alone is printed.
 
@@ -13,6 +14,7 @@ starts.  Memory is that of the process at its peak, above what was there before.
 
 import argparse
 import csv
+import importlib.util
 import multiprocessing
 import resource
 import signal
@@ -30,6 +32,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from peers import of_rl4co
 from rows import ALL, CPU, MIXTURES, decoded, reinforced, seconds_of, spread
 
 from neuroute.analysis.power_laws import FitError, fit
@@ -50,6 +53,8 @@ DECISIONS = 5
 LAST = 3  # sizes of a curve, of which exponents are: smaller ones cost as much in calls
 FORKED = multiprocessing.get_context("fork")  # of one process that has loaded, and started no threads
 NETWORKS = {"LEHD": Lehd, "SIT": Sit, "POMO": Pomo, "ICAM": Icam, "ICAM, CVRP": IcamCvrp, **MIXTURES}
+PEER = " (rl4co)"
+PEERS = {"POMO": ("tsp", "POMO"), "POMO-MTL": ("vrp", "POMO"), "4E-L": ("vrp", "MVMoE_POMO")}
 FIELDS = ("task", "network", "nodes", "seconds", "memory_mb", "spent", "ended", "device", "commit", "date")
 
 
@@ -80,6 +85,10 @@ def train_starts(kind: type[Any], name: str, problem: str, nodes: int) -> float:
     return seconds_of(reinforced(kind, name, problem, nodes, 1)("fp32"))[0]
 
 
+def of_peer(task: str, problem: str, network: str, nodes: int) -> float:
+    return seconds_of(of_rl4co(problem, nodes, 1, network)[task == "decoding"])[0]
+
+
 STARTS = {
     "POMO": (Pomo, "pomo:Pomo", "tsp"),
     "ICAM": (Icam, "icam:Icam", "tsp"),
@@ -93,6 +102,10 @@ CURVES: dict[tuple[str, str], Cost] = {
     **{("training", name): partial(train_path, kind) for name, kind in PATHS.items()},
     **{("training", name): partial(train_starts, *about) for name, about in STARTS.items()},
 }
+if importlib.util.find_spec("rl4co"):
+    CURVES |= {
+        (t, name + PEER): partial(of_peer, t, *of) for t in ("decoding", "training") for name, of in PEERS.items()
+    }
 
 
 def one_size(task: str, network: str, nodes: int, seconds: float, gigabytes: float, send: Connection) -> None:
@@ -180,11 +193,12 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     colours = dict(zip(NETWORKS, mpl.color_sequences["tab10"], strict=False))
     for column, task in enumerate(("decoding", "training")):
         for axis, key, unit in zip(axes[:, column], ("seconds", "memory_mb"), ("CPU seconds", "MiB"), strict=True):
-            for network, colour in colours.items():
+            for network in dict.fromkeys(r["network"] for r in rows if r["task"] == task):
                 of = [r for r in rows if (r["task"], r["network"]) == (task, network) and not r["ended"]]
                 x, y = ([float(row[each]) for row in of] for each in ("nodes", key))
-                if of:
-                    axis.plot(x, y, marker="o", markersize=3, label=network, color=colour)
+                ours = network.removesuffix(PEER)
+                style = "-" if ours == network else "--"
+                axis.plot(x, y, style, marker="o", markersize=3, label=network, color=colours[ours])
             axis.set(xscale="log", yscale="log", ylabel=f"{task}, {unit}")
             axis.grid(alpha=0.3)
         axes[1, column].set_xlabel("nodes")

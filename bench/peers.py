@@ -7,7 +7,6 @@ what is compared takes turns.
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
@@ -15,7 +14,7 @@ from statistics import median
 from typing import Any
 
 import torch
-from rows import ALL, reinforced, spread
+from rows import ALL, reinforced, seconds_of, spread
 from torch import nn
 
 from neuroute.datasets.streams import cvrp_dataset
@@ -30,15 +29,16 @@ SIZES = ("--min-nodes", "101", "--max-nodes", "125")  # five CVRPs and four TSPs
 SOLVERS = {"x": "cvrp,pyvrp,hgs,savings", "tsplib": "tsp,lkh,savings"}
 
 
-def of_rl4co(problem: str, n: int, batch: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """An update of rl4co's POMO, and the greedy decoding from all starts."""
-    from rl4co.envs import CVRPEnv, TSPEnv
-    from rl4co.models import POMO
+def of_rl4co(problem: str, n: int, batch: int, network: str = "POMO") -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """An update of a network of rl4co, POMO or MVMoE_POMO, and the greedy decoding from all starts."""
+    from rl4co.envs import CVRPEnv, MTVRPEnv, TSPEnv
+    from rl4co.models import zoo
 
     torch.set_num_threads(1)  # the import takes all of them
     torch.manual_seed(0)
-    env = {"tsp": TSPEnv, "cvrp": CVRPEnv}[problem](generator_params={"num_loc": n})
-    model = POMO(env)  # six layers of width 128, as ours
+    kind = {"tsp": TSPEnv, "cvrp": CVRPEnv, "vrp": MTVRPEnv}[problem]
+    env = kind(generator_params={"num_loc": n} | ({"variant_preset": "cvrp"} if problem == "vrp" else {}))
+    model = getattr(zoo, network)(env)  # six layers of width 128, as ours
     optimizer = torch.optim.Adam(model.policy.parameters(), lr=1e-4)
     instances = env.generator([batch])
 
@@ -65,12 +65,6 @@ def of_neuroute(problem: str, n: int, batch: int) -> tuple[Callable[[], Any], Ca
     return reinforced(kind, name, problem, n, batch)("fp32"), build
 
 
-def seconds_of(run: Callable[[], Any]) -> float:
-    began = time.process_time()
-    run()
-    return time.process_time() - began
-
-
 def bench_peers(device: torch.device, cores: int, compiled: bool) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -94,7 +88,7 @@ def bench_rl4co() -> None:
         for work, theirs, ours in zip(*works, strict=True):
             for run in (theirs, ours):  # warm up
                 run()
-            turns = [(seconds_of(theirs), seconds_of(ours)) for _ in range(TURNS)]
+            turns = [(seconds_of(theirs)[0], seconds_of(ours)[0]) for _ in range(TURNS)]
             ratio = median(a / b for a, b in turns)
             print(
                 f"| {work}, {problem.upper()}{n}, {batch} instances | {median(a for a, _ in turns):.3f} "
