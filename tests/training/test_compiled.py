@@ -24,10 +24,6 @@ RUNS: dict[str, tuple[str, Run]] = {
     "supervised": ("store", tiny.make_run(batch_size=60, step="decision", validations=1)),
     "icam cvrp": ("cvrp_store", tiny_reinforced.make_run(ONE, kind="icam_cvrp")),
 }
-CODE = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (shutil.which("c++") or shutil.which("g++")), reason="no C++ compiler"),
-]
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +47,9 @@ def alike(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["pomo", "icam cvrp"])
 def test_what_is_traced_has_the_same_gradients(
-    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without code: the graphs of both passes, as torch has traced them, for sizes that may change."""
     traced: list[Any] = []
@@ -63,14 +60,16 @@ def test_what_is_traced_has_the_same_gradients(
 
     compile_ = partial(torch.compile, backend="aot_eager")
     monkeypatch.setattr(torch, "compile", compile_without_code)
-    alike("pomo", tmp_path, request)
+    alike(name, tmp_path, request)
     names = [part.__name__ for part in traced if part is not _trial]
     assert names == ["encode", "prepare", "decide"]
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=CODE) for name in RUNS])
-def test_compiled_code_has_the_same_gradients(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    alike(name, tmp_path, request)
+@pytest.mark.slow
+@pytest.mark.skipif(not (shutil.which("c++") or shutil.which("g++")), reason="no C++ compiler")
+def test_compiled_code_has_the_same_gradients(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Of one training: how others are traced is above, and code for a graph is torch's, a minute each."""
+    alike("supervised", tmp_path, request)
 
 
 @pytest.mark.slow

@@ -152,9 +152,7 @@ class Summary:
 
     def solved_by(self, key: Key, among: Sequence[str] | None = None) -> list[str]:
         """The instances that a method solved, with every seed."""
-        mine = self._of(key)
-        seeds = mine.groupby("instance").seed.nunique()
-        complete = set(seeds.index[seeds == mine.seed.nunique()]) - set(mine[mine.unsolved.fillna("") != ""].instance)
+        complete = self._complete.get(key, set())
         return [name for name in (self.sizes if among is None else among) if name in complete]
 
     @cached_property
@@ -182,12 +180,20 @@ class Summary:
     @cached_property
     def _solved(self) -> dict[Key, list[str]]:
         """Of each method, the instances that it solved."""
-        pairs = self.records[["method", "how"]].drop_duplicates().itertuples(index=False)
-        return {key: self.solved_by(key) for key in [(str(method), str(how)) for method, how in pairs]}
+        return {key: self.solved_by(key) for key in self._of}
+
+    @cached_property
+    def _complete(self) -> dict[Key, set[str]]:
+        found = {}
+        for key, mine in self._of.items():
+            seeds = mine.groupby("instance").seed.nunique()
+            unsolved = set(mine[mine.unsolved.fillna("") != ""].instance)
+            found[key] = set(seeds.index[seeds == mine.seed.nunique()]) - unsolved
+        return found
 
     def values(self, metric: str, key: Key, instances: Sequence[str]) -> Array:
         """Return a metric (instances, seeds) of a method."""
-        table = self._of(key).pivot(index="instance", columns="seed", values=metric)
+        table = self._of[key].pivot(index="instance", columns="seed", values=metric)
         return np.asarray(table.loc[list(instances)].to_numpy(float))
 
     def mean(self, metric: str, key: Key, instances: Sequence[str]) -> float | None:
@@ -212,7 +218,7 @@ class Summary:
 
     def first(self, column: str, key: Key) -> str | None:
         """Return what a method's records say of it alike, as its kind; None where they do not."""
-        texts = self._of(key)[column].dropna()
+        texts = self._of[key][column].dropna()
         return str(texts.iloc[0]) if len(texts) else None
 
     def foremost(self, most: int) -> list[Key]:
@@ -221,9 +227,11 @@ class Summary:
         foremost = {*here, *self.compared[: max(0, most - len(here))]}
         return [key for key in self.compared if key in foremost]
 
-    def _of(self, key: Key) -> pd.DataFrame:
-        rows: pd.DataFrame = self.records[(self.records.method == key[0]) & (self.records.how == key[1])]
-        return rows
+    @cached_property
+    def _of(self) -> dict[Key, pd.DataFrame]:
+        """The records of each method."""
+        grouped = self.records.groupby(["method", "how"], sort=False)
+        return {(str(method), str(how)): rows for (method, how), rows in grouped}
 
 
 CLOCKS = {"cpu": "CPU (user and system)", "wall": "wall-clock"}
