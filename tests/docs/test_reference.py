@@ -69,7 +69,7 @@ def test_pages_that_follow_from_the_code_are_those_of_today(generator: Generator
     assert old == [], "run: python docs/generate/pages.py"
 
 
-@pytest.mark.parametrize("name", ["edge_maps", "seeds", pytest.param("claims", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["edge_maps", "seeds", "speed", pytest.param("claims", marks=pytest.mark.slow)])
 def test_made_parts_of_pages_are_those_of_what_was_kept(name: str, generator: Generator) -> None:
     made = generator(name)
     for page in made.PAGES:

@@ -1,0 +1,86 @@
+"""Tables of docs/speed.md that follow from kept measurements: `python docs/generate/speed.py`.
+
+The page says where: between `<!-- made by docs/generate/speed.py: NAME -->` and `<!-- end -->`.
+"""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from neuroute.analysis.power_laws import fit
+
+DOCS = Path(__file__).resolve().parents[1]
+PAGES = (DOCS / "speed.md",)
+MADE = re.compile(r"(<!-- made by docs/generate/speed\.py: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PEER = " (rl4co)"
+CURVES = ("LEHD", "SIT", "POMO", "ICAM", "ICAM, CVRP", "POMO-MTL", "4E", "4E-L")
+LAST = 3  # sizes that an exponent is of
+SOLVERS = {"pyvrp": "PyVRP 0.14", "hgs": "HGS (hygese 0.1)", "lkh": "LKH (elkai 2.0)", "savings": "savings"}
+LIBRARIES = {"x": ("set X", "customers"), "tsplib": ("TSPLIB", "nodes")}
+
+
+def filled(page: str) -> str:
+    """The page with its made parts as the kept measurements have them."""
+    made = {"rl4co": rl4co, "solvers": solvers, "growth": growth}
+    return MADE.sub(lambda part: f"{part[1]}\n{made[part[2]]()}\n{part[3]}", page)
+
+
+def rl4co() -> str:
+    """How many times as fast as rl4co's the same networks are."""
+    rows = kept("peers/rl4co.csv")
+    heads = {of.problem: f"{of.problem}, {of.instances} at once" for of in rows.itertuples()}
+    lines = [f"| times as fast as rl4co | {' | '.join(heads.values())} |", "|---|" + "--:|" * len(heads)]
+    for work, of_work in rows.groupby("work", sort=False):
+        ratios = of_work.set_index("problem").times_as_fast
+        lines.append(f"| {work} | {' | '.join(f'{ratios[problem]:.2f}' for problem in heads)} |")
+    return "\n".join(lines) + "\n"
+
+
+def solvers() -> str:
+    """Mean gaps (%) of networks and solvers in the same time."""
+    rows = kept("peers/records.csv")
+    lines = [
+        f"| instances | network alone | network and search | {' | '.join(SOLVERS.values())} |",
+        "|---|" + "--:|" * (2 + len(SOLVERS)),
+    ]
+    for library, (name, of) in LIBRARIES.items():
+        here = rows[rows["set"] == library]
+        network = here[here.kind == "network"]
+        alone = network.how == "multistart"
+        means = [network[alone].gap_pct.mean(), network[~alone].gap_pct.mean()]
+        means += [here[here.method == solver].gap_pct.mean() for solver in SOLVERS]
+        cells = ["" if pd.isna(mean) else f"{mean:.2f}" for mean in means]
+        sizes = f"{here.instance.nunique()} of {here.n.min()} to {here.n.max()} {of}"
+        lines.append(f"| {name}, {sizes} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def growth() -> str:
+    """Time, memory and the power of n of every curve, ours and the peer's."""
+    rows = kept("growth/growth.csv")
+    lines = ["| network | decoding: largest size | time | training: largest size | time |", "|---|---|--:|---|--:|"]
+    for name in (each for ours in CURVES for each in (ours, ours + PEER)):
+        of = rows[rows.network == name]
+        if len(of):
+            cells = " | ".join(_curve(of[of.task == task]) for task in ("decoding", "training"))
+            lines.append(f"| {'by rl4co' if PEER in name else name} | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
+def _curve(rows: pd.DataFrame) -> str:
+    measured = rows[rows.seconds.notna()].sort_values("nodes")
+    last, ends = measured.iloc[-1], rows[rows.seconds.isna()]
+    power = -fit(*(measured[key][-LAST:].to_list() for key in ("nodes", "seconds")), "log-log").alpha
+    more = "".join(f"; {row.nodes:,} {row.ended.replace('more than', 'above')}" for row in ends.itertuples())
+    return f"{last.nodes:,}: {last.seconds:,.1f} s, {last.memory_mb:,.0f} MiB{more} | {power:.2f}"
+
+
+def kept(name: str) -> pd.DataFrame:
+    """The rows of a kept CSV."""
+    return pd.read_csv(DOCS / "measured" / name)
+
+
+if __name__ == "__main__":
+    for path in PAGES:
+        path.write_text(filled(path.read_text()))
