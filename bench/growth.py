@@ -2,8 +2,8 @@
 
     python bench/growth.py [FOLDER] [--rows decoding SIT] [--seconds 60] [--gb 10]
 
-One thread, fp32, random weights; each size in a process of its own.  Curves of rl4co, where it is installed, are of the
-same problems and of networks of as many layers as wide.  A curve ends where a size takes more seconds, or
+One thread, fp32, random weights; each size in a process of its own.  Curves of rl4co, where it is installed, are of
+the same problems, by networks of the same depth and width.  A curve ends where a size takes more seconds, or
 more memory, than is given, or the next one would.  FOLDER gets `growth.csv`, which a later call goes on with, and its
 picture; without one the table alone is printed.
 

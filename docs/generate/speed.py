@@ -3,19 +3,20 @@
 The page says where: between `<!-- made by docs/generate/speed.py: NAME -->` and `<!-- end -->`.
 """
 
+import csv
 import re
+import sys
 from pathlib import Path
 
 import pandas as pd
 
-from neuroute.analysis.power_laws import fit
+sys.path.append(str(Path(__file__).parents[2] / "bench"))
+
+import growth as curves
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGES = (DOCS / "speed.md",)
 MADE = re.compile(r"(<!-- made by docs/generate/speed\.py: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-PEER = " (rl4co)"
-CURVES = ("LEHD", "SIT", "POMO", "ICAM", "ICAM, CVRP", "POMO-MTL", "4E", "4E-L")
-LAST = 3  # sizes that an exponent is of
 SOLVERS = {"pyvrp": "PyVRP 0.14", "hgs": "HGS (hygese 0.1)", "lkh": "LKH (elkai 2.0)", "savings": "savings"}
 LIBRARIES = {"x": ("set X", "customers"), "tsplib": ("TSPLIB", "nodes")}
 
@@ -58,22 +59,17 @@ def solvers() -> str:
 
 def growth() -> str:
     """Time, memory and the power of n of every curve, ours and the peer's."""
-    rows = kept("growth/growth.csv")
+    found: dict[str, dict[str, str]] = {}
+    with (DOCS / "measured" / "growth" / "growth.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for task, name, size, power, _, ended in curves.exponents(rows):
+        cells = f"{size}; {ended}" if ended else size
+        found.setdefault(name, {})[task] = f"{cells} | {power}"
     lines = ["| network | decoding: largest size | time | training: largest size | time |", "|---|---|--:|---|--:|"]
-    for name in (each for ours in CURVES for each in (ours, ours + PEER)):
-        of = rows[rows.network == name]
-        if len(of):
-            cells = " | ".join(_curve(of[of.task == task]) for task in ("decoding", "training"))
-            lines.append(f"| {'by rl4co' if PEER in name else name} | {cells} |")
+    for name in (each for ours in curves.NETWORKS for each in (ours, ours + curves.PEER)):
+        if name in found:
+            lines.append(f"| {name} | {found[name]['decoding']} | {found[name]['training']} |")
     return "\n".join(lines) + "\n"
-
-
-def _curve(rows: pd.DataFrame) -> str:
-    measured = rows[rows.seconds.notna()].sort_values("nodes")
-    last, ends = measured.iloc[-1], rows[rows.seconds.isna()]
-    power = -fit(*(measured[key][-LAST:].to_list() for key in ("nodes", "seconds")), "log-log").alpha
-    more = "".join(f"; {row.nodes:,} {row.ended.replace('more than', 'above')}" for row in ends.itertuples())
-    return f"{last.nodes:,}: {last.seconds:,.1f} s, {last.memory_mb:,.0f} MiB{more} | {power:.2f}"
 
 
 def kept(name: str) -> pd.DataFrame:
