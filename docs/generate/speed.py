@@ -6,6 +6,8 @@ The page says where: between `<!-- made by docs/generate/speed.py: NAME -->` and
 import csv
 import re
 import sys
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 import pandas as pd
@@ -19,12 +21,37 @@ PAGES = (DOCS / "speed.md",)
 MADE = re.compile(r"(<!-- made by docs/generate/speed\.py: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SOLVERS = {"pyvrp": "PyVRP 0.14", "hgs": "HGS (hygese 0.1)", "lkh": "LKH (elkai 2.0)", "savings": "savings"}
 LIBRARIES = {"x": ("set X", "customers"), "tsplib": ("TSPLIB", "nodes")}
+BENCH = {  # of the tables that `make bench` prints: name -> how the first line begins
+    "training": "| training, TSP",
+    "greedy": "| greedy, TSP",
+    "search": "| search, ",
+    "reconstruction": "| PRC at ",
+    "experts": "| 8 instances of 50 ",
+    "labels": "| labels, ",
+    "overhead": "| overhead ",
+}
 
 
 def filled(page: str) -> str:
     """The page with its made parts as the kept measurements have them."""
-    made = {"rl4co": rl4co, "solvers": solvers, "growth": growth}
+    made = {"rows": rows_of_code, "rl4co": rl4co, "solvers": solvers, "growth": growth}
+    made |= {name: partial(bench, first) for name, first in BENCH.items()}
     return MADE.sub(lambda part: f"{part[1]}\n{made[part[2]]()}\n{part[3]}", page)
+
+
+def bench(first: str) -> str:
+    """A table as the kept run of `make bench` printed it."""
+    lines = (DOCS / "measured" / "bench" / "bench.md").read_text(encoding="utf-8").splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith(first))
+    return "\n".join(takewhile(lambda line: line.startswith("|"), lines[begin:])) + "\n"
+
+
+def rows_of_code() -> str:
+    """Processor time of a row, and how many times as fast it is as earlier code."""
+    lines = ["| one thread, fp32 | s | MiB | times as fast as 7a5ee4d7 (range) |", "|---|--:|--:|--:|"]
+    for of in kept("bench/pairs.csv").itertuples():
+        lines.append(f"| {of.row} | {of.cpu_s:.2f} | {of.mib} | {of.times_as_fast:.2f} ({of.least:.2f}-{of.most:.2f}) |")
+    return "\n".join(lines) + "\n"
 
 
 def rl4co() -> str:
