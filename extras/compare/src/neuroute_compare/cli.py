@@ -64,8 +64,8 @@ def compare(
 
     Others' results, too: gap, time, instances solved, FLOPs.
 
-    Each network solves greedily and within --seconds, each solver that searches within --seconds.  What is not said
-    here is as `compare` of config.yaml has it.  A killed call goes on where it was.
+    Each network solves without search and within --seconds, each solver that searches within --seconds.  What is not
+    said here is as `compare` of config.yaml has it.  A killed call goes on where it was.
     """
     from neuroute.api.solve_file import split_names
     from neuroute.core.yaml_files import validate

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from neuroute.pipeline.plan.plan import Plan
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="config file; default ./config.yaml")]
-ScaleName = Annotated[str | None, typer.Option("--scale", help="smoke, laptop, gpu, paper, or a .yaml file")]
+ScaleName = Annotated[str | None, typer.Option("--scale", help="smoke, hour, laptop, gpu, paper, zoo, or a .yaml file")]
 Changes = Annotated[
     list[str] | None,
     typer.Option(

@@ -187,7 +187,7 @@ def difference(
 
 def verify(
     file: Annotated[Path, typer.Argument(help="the .csv of a table or figure, of results or of docs/measured")],
-    cell: Annotated[str | None, typer.Option(metavar="ROW,COLUMN", help="one cell only: 'POMO,gap_100_pct'")] = None,
+    cell: Annotated[str | None, typer.Option(metavar="ROW,COLUMN", help="one cell only: 'D=4, W=32,gap_pct'")] = None,
     start: Annotated[
         Literal["weights", "labels"], typer.Option("--from", help="weights: test again; labels: train again, too")
     ] = "weights",
@@ -212,7 +212,7 @@ def verify(
     drawn = find_drawn(plan, file)
     row, _, column = (cell or "").rpartition(",")
     if cell is not None and not row:
-        raise NeurouteError(f"--cell {cell}: write ROW,COLUMN, as in 'POMO,gap_100_pct'")
+        raise NeurouteError(f"--cell {cell}: write ROW,COLUMN, as in 'D=4, W=32,gap_pct'")
     place = find_cell(drawn, row, column) if cell else None
     name = "-".join([plan.scale.name, drawn.artifact.paper, drawn.artifact.name, start, *filter(None, [row, column])])
     folder = Path(plan.config.work_dir) / "verify" / re.sub(r"[^\w.-]", "_", name)
