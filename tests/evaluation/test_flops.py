@@ -7,7 +7,17 @@ import pytest
 from neuroute.evaluation import flops
 from neuroute.evaluation.counts import counts
 from neuroute.pipeline.papers.scaling.tables import DecoderOnly
-from neuroute.specs.objects import Dataset, Labels, Network, Reconstruction, Run, SelfImprovement, Supervised
+from neuroute.specs.objects import (
+    Dataset,
+    Labels,
+    Network,
+    Reconstruction,
+    Reinforced,
+    Run,
+    SelfImprovement,
+    Stage,
+    Supervised,
+)
 
 HEADS = {32: 8, 64: 8, 128: 8, 256: 16, 512: 16}
 
@@ -132,6 +142,23 @@ def test_training_encodes_the_sub_path_at_every_decision() -> None:
     assert flops.training_per_sample(first) == 3 * (e(4) + d(4) + e(5) + d(5)) / 2
     suffixes = run(LEHD, Supervised(samples=1, step="decision", sub_paths="suffix"), 5)  # L is 3, 4 or 5
     assert flops.training_per_sample(suffixes) == 3 * sum(e(k) + d(k) for k in (3, 4, 5)) / 3
+
+
+@pytest.mark.parametrize(
+    ("training", "tsp", "cvrp"),
+    [
+        (Supervised(samples=1), 9, 11),  # 4..20 stops: 12 on average, of which 3 (CVRP: 1) go without saying
+        (Supervised(samples=1, step="summed"), 9, 11),
+        (Supervised(samples=1, sub_paths="suffix"), 8.5, 11),  # 3..20; CVRP: 3..21
+        (Supervised(samples=1, step="decision"), 1, 1),
+        (SelfImprovement(epochs=1, instances=10, step="sub-path"), 9, 11),
+        (Reconstruction(samples=1, rounds=1, validations=1, longest=12), 5, 7),  # 4..12
+        (Reinforced(stages=(Stage(name="s", epochs=1, sizes=(20, 20), batch_size=1, validations=1),)), 20, 20),
+    ],
+)
+def test_a_batch_makes_the_decisions_of_its_sub_path(training: Any, tsp: float, cvrp: float) -> None:
+    for problem, expected in {"tsp": tsp, "cvrp": cvrp}.items():
+        assert flops.decisions_per_batch(run(LEHD, training, problem=problem)) == expected
 
 
 @pytest.mark.parametrize(("problem", "kind"), [("tsp", BQ), ("cvrp", BQ_CVRP)])

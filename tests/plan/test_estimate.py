@@ -46,6 +46,10 @@ def test_a_scale_for_a_gpu_is_reckoned_on_one(tmp_path: Path) -> None:
     assert row(on_cpu, "pens")[4] == row(on_gpu, "pens")[4]
 
 
+def test_scale_gpu_takes_a_day(tmp_path: Path) -> None:
+    assert 20 < float(row(describe(plan_of("gpu", work_dir=str(tmp_path)), None), "all")[4]) <= 24
+
+
 def row(text: str, paper: str) -> list[str]:
     return next(line.split() for line in text.splitlines() if line.startswith(f"{paper} "))
 

@@ -29,7 +29,7 @@ def test_models_join_the_grid_by_the_config_alone() -> None:
 
 def test_who_asks_for_one_of_another_scale_hears_which_has_it() -> None:
     plan = plan_of("smoke", ("scaling",))
-    with pytest.raises(NeurouteError, match=r"scale smoke does not train its models; scales that do: laptop$"):
+    with pytest.raises(NeurouteError, match=r"scale smoke does not train its models; scales that do: gpu, laptop$"):
         costs(plan, "table22")
     with pytest.raises(NeurouteError, match="did you mean figure9"):
         costs(plan, "figure99")

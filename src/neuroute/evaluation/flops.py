@@ -21,6 +21,7 @@ from neuroute.specs.objects import (
     Reinforced,
     Run,
     SelfImprovement,
+    Supervised,
 )
 from neuroute.specs.trainings import Step
 
@@ -113,6 +114,11 @@ def revised_tour(c: Counts, n: int, how: Revision | str, blocks: tuple[int, ...]
 # without saying), and w - 1 of the CVRP, on w + 1 to 3: its first stop is given, and the depot is a token.
 
 
+def decisions_of(stops: int, *, cvrp: bool) -> int:
+    """Count the decisions of one sub-path."""
+    return max(0, stops - (1 if cvrp else 3))
+
+
 def sub_paths(decision: Flops, lengths: range, *, cvrp: bool) -> Iterator[tuple[int, int]]:
     """(stops, FLOPs of all decisions) of sub-paths of these lengths."""
     last = 3 if cvrp else 4  # tokens of the last decision
@@ -131,9 +137,8 @@ def trained_sample(decision: Flops, encoder: Flops, lengths: range, step: Step, 
     if step == "decision":
         total = sum(encoder(stops + cvrp) + decision(stops + cvrp) for stops in lengths)
     else:
-        fewer = 1 if cvrp else 3
         paths = sub_paths(decision, lengths, cvrp=cvrp)
-        total = sum(max(0, stops - fewer) * encoder(stops + cvrp) + each for stops, each in paths)
+        total = sum(decisions_of(stops, cvrp=cvrp) * encoder(stops + cvrp) + each for stops, each in paths)
     return 3 * total / len(lengths)
 
 
@@ -159,18 +164,39 @@ def reconstruction(
     return sum((n if most_blocks is None else min(n, most_blocks)) * each for n, each in blocks) / len(lengths)
 
 
+def trained_lengths(training: Supervised | SelfImprovement | Reconstruction, nodes: int, *, cvrp: bool) -> range:
+    """Lengths of the sub-paths that a training draws, all with the same chance."""
+    if isinstance(training, Reconstruction):
+        return lengths_of(longest_sub_path(training.longest, nodes))
+    return lengths_of(nodes, training.sub_paths, cvrp=cvrp)
+
+
+def decisions_per_batch(run: Run) -> float:
+    """Count the decisions that a batch makes one after the other: of sub-paths as expected, else as many as nodes."""
+    t = run.training
+    if not isinstance(t, Supervised | SelfImprovement | Reconstruction):
+        return run.n
+    if t.step == "decision":
+        return 1
+    cvrp = _has_depot(run)
+    lengths = trained_lengths(t, run.n, cvrp=cvrp)
+    return sum(decisions_of(stops, cvrp=cvrp) for stops in lengths) / len(lengths)
+
+
+def _has_depot(run: Run) -> bool:
+    return run.validation.dataset.problem != "tsp"
+
+
 def training_per_sample(run: Run) -> float:
     """Count one training instance: forward and backward, and its share of making the solutions it is trained on."""
-    c, t = counts(run.network), run.training
-    cvrp = run.validation.dataset.problem != "tsp"  # the other problems have a depot
+    c, t, cvrp = counts(run.network), run.training, _has_depot(run)
     if isinstance(t, Reconstruction):
         return _reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
     if isinstance(t, OwnTraining) or hasattr(t, "flops_per_sample"):
         return float(t.flops_per_sample(c, run))
     if isinstance(t, Reinforced):
         return _reinforced_per_sample(c, t, cvrp=cvrp)
-    lengths = lengths_of(run.n, t.sub_paths, cvrp=cvrp)
-    total = trained_sample(c.decision, c.encoder, lengths, t.step, cvrp=cvrp)
+    total = trained_sample(c.decision, c.encoder, trained_lengths(t, run.n, cvrp=cvrp), t.step, cvrp=cvrp)
     if isinstance(t, SelfImprovement):  # rounds of beam searches, over the passes that their solution is trained on
         nodes = run.n + cvrp
         total += (c.encoder(nodes) + t.rounds * solution(c.decision, nodes, t.beam)) / t.passes
@@ -179,9 +205,9 @@ def training_per_sample(run: Run) -> float:
 
 def _reconstruction_per_sample(c: Counts, stops: int, training: Reconstruction, *, cvrp: bool) -> float:
     """Count sub-paths, and re-constructions over a round's epochs; greedy first solutions over all epochs."""
-    longest = longest_sub_path(training.longest, stops)
-    total = trained_sample(c.decision, c.encoder, lengths_of(longest), training.step, cvrp=cvrp)
-    each = reconstruction(c.decision, c.encoder, stops, longest, training.most_blocks, cvrp=cvrp)
+    lengths = trained_lengths(training, stops, cvrp=cvrp)
+    total = trained_sample(c.decision, c.encoder, lengths, training.step, cvrp=cvrp)
+    each = reconstruction(c.decision, c.encoder, stops, lengths[-1], training.most_blocks, cvrp=cvrp)
     total += training.reconstructions * each / training.epochs_per_round
     if training.initial == "greedy":
         nodes = stops + cvrp

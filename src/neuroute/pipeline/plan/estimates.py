@@ -12,7 +12,7 @@ from typing import Literal
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.evaluation.counts import counts
-from neuroute.evaluation.flops import RunFlops
+from neuroute.evaluation.flops import RunFlops, decisions_per_batch
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.pipeline.plan.preflight import gpus
 from neuroute.solvers.base import at_size
@@ -229,7 +229,7 @@ class Estimates:
             return flops, flops / (rate * (1 if self.gpus else self.plan.scale.evaluate_threads))
         run = self.plan.runs[job]
         flops = RunFlops(run).train()
-        decisions = run.training.batches * (1 if getattr(run.training, "step", "") == "decision" else run.n)
+        decisions = run.training.batches * decisions_per_batch(run)
         seconds = flops / (rate * (self.gpus or self.plan.scale.train_threads)) + decisions * DECISION_S[self.kind]
         return flops, seconds
 
