@@ -29,8 +29,13 @@ START_S = 12.0  # from the start of a process to its first batch: Python, torch,
 FLOPS = {"cpu": 20e9, "cuda": 20e12}
 DECISION_S = {"cpu": 2e-3, "cuda": 4e-3}
 
+INSERTION = {100: 5e-5, 1000: 0.0013, 10_000: 0.09}  # of the TSP; the CVRP takes less
 # Seconds of one 2.6 GHz EPYC core for one instance of n nodes, from 200 nodes on with only two or three instances.
 SOLVERS: dict[str, BySize] = {
+    "nearest": {100: 6e-5, 1000: 0.001, 10_000: 0.07},
+    "insertion": INSERTION,
+    "insertion-published": INSERTION,
+    "insertion-angle": INSERTION,
     "concorde": {20: 0.0076, 50: 0.04, 100: 0.18, 200: 0.38, 500: 15.0},
     "concorde-6h": {20: 0.0076, 50: 0.04, 100: 0.18, 200: 0.38, 500: 15.0},
     "lkh": {20: 0.0011, 50: 0.009, 100: 0.048, 200: 0.2, 500: 2.0},

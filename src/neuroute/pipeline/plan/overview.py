@@ -209,11 +209,11 @@ def totals(plan: Plan, all_costs: list[Cost]) -> list[str]:
     order = (0, 3, 2, 1, 4) if plan.scale.for_gpu else range(5)
     lines = [f"{key:9} {' '.join(f'{columns[i]:>{WIDTHS[i]}}' for i in order)}" for key, columns in rows]
     instead = "" if has_gpus else "  GPU-hours: trainings and tests on a GPU instead."
-    return [*lines, "", f"Times: lower bounds for {here}.{instead}"]
+    return [*lines, "", f"Times: estimates, with {here} busy throughout.{instead}"]
 
 
 def _seconds_here(plan: Plan, jobs: list[Cost]) -> float:
-    """At least: what cores and GPUs have to do, or the longest chain of jobs."""
+    """What cores and GPUs have to do, or the longest chain of jobs."""
     on_cores = sum(c.seconds * c.threads for c in jobs if not c.gpus) / (os.cpu_count() or 1)
     on_gpus = sum(c.seconds * c.gpus for c in jobs) / (count_visible() or 1)
     seconds, ends = {c.id: c.seconds for c in jobs}, dict[str, float]()
