@@ -13,7 +13,7 @@ from neuroute.api.evaluate import evaluate, find_instances
 from neuroute.api.files import load, read_instances
 from neuroute.api.model import load_model
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.decode import decode
+from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.loaded import COLUMNS
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import load_config
@@ -88,6 +88,17 @@ def test_numbers_are_those_of_the_decoded_tours(
     assert f"{values['gap_pct']:.3f} % (of mean lengths)" in text
     assert f"{values['length']:.5f}" in text
     assert decoding.name in text
+
+
+def test_random_images_do_not_depend_on_how_many_instances_fit(tmp_path: Path) -> None:
+    model, how = load_model(untrained(tmp_path / "m.safetensors", MANY_STARTS, "x/y"), "cpu"), Decoding(images=3)
+    assert (
+        instances_per_batch(model.net, MINE.n, how, 4.0)
+        > MINE.count
+        > instances_per_batch(model.net, MINE.n, how, 5e-5)
+    )
+    few, all_at_once = (evaluate(model, MINE, how, memory_gb).lengths for memory_gb in (5e-5, 4.0))
+    np.testing.assert_allclose(few, all_at_once)
 
 
 def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(

@@ -304,9 +304,11 @@ def _measure(model: Model, group: Instances, decoding: Decoding, memory_gb: floa
     """Solve as evaluations of the plan do, but in parts that show progress.
 
     Where something is drawn by an instance's number in the call, a group is solved in one: re-construct of the CVRP,
-    solutions that insertion starts with, random embeddings, and gates that draw for a batch.
+    solutions that insertion starts with, systems' own ways, random images, starts and embeddings, and gates that draw
+    for a batch.
     """
     is_random = decoding.method in ("prc", "revise") or (model.problem == "cvrp" and decoding.method == "rrc")
+    is_random = is_random or decoding.is_own or decoding.images > 1 or model.net.single_start
     whole = is_random or model.net.random_embeddings or model.net.is_batch_dependent
     step = group.count if whole else instances_per_batch(model.net, group.n, decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
