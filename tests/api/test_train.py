@@ -277,6 +277,11 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "a name of 400 bytes": ({"name": "é" * 200}, "train: name: it becomes a folder's name: at most 200"),
     "no folder": ({"work": None}, "train: work: "),
     "no such logger": ({"loggers": "wandv"}, "no logger 'wandv'; did you mean wandb"),
+    "no passes": (
+        {"how": "self-improvement", "passes": 0},
+        "train: passes: Input should be greater than",
+    ),
+    "epochs in letters": ({"epochs": "x"}, "train: epochs: Input should be a valid integer"),
     "a batch that is a switch": ({"batch_size": True}, "train: batch_size: true, where a number is needed"),
     "memory that is no number": ({"memory_gb": float("nan")}, "train: memory_gb: .*finite number"),
     "problem None": ({"problem": None}, "train: problem: "),

@@ -55,6 +55,7 @@ class Arguments(Spec):
     batches: Positive
     batch_size: Positive
     epochs: Positive = 1
+    passes: Positive = 1
     seed: int = Field(ge=0, le=LAST_SEED)
     validate_on: Positive
     solver: str | None
@@ -176,6 +177,7 @@ def prepare(
     plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in given.items()}
     checked = validate(Arguments, plain, "train", see=SEE)
     n, batches, batch_size, validate_on = checked.n, checked.batches, checked.batch_size, checked.validate_on
+    settings = {**settings, **{key: getattr(checked, key) for key in {"epochs", "passes"} & settings.keys()}}
     if not isinstance(callbacks, list | tuple) or not all(isinstance(each, Callback) for each in callbacks):
         raise NeurouteError("train: callbacks: give a list of objects of classes that build on neuroute.Callback")
     spec, kind = _network(network, checked.problem, n, arguments)
