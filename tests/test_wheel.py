@@ -139,18 +139,18 @@ def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch
 
 
 def test_a_paper_of_ones_own_begins_with_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done("init", tmp_path / "w", "--paper", "mynet")
+    done("init", tmp_path / "w", "--paper", "my_net2")
     here = tmp_path / "w"
-    assert {"README.md", ".gitignore", "Snakefile", "mynet.py", "test_mynet.py", "mynet.yaml", "papers"} <= {
+    assert {"README.md", ".gitignore", "Snakefile", "my_net2.py", "test_my_net2.py", "my_net2.yaml", "papers"} <= {
         path.name for path in here.iterdir()
     }
-    written = [here / "README.md", *here.glob("*mynet*.*"), *(here / "papers" / "mynet").iterdir()]
+    written = [here / "README.md", *here.glob("*my_net2*.*"), *(here / "papers" / "my_net2").iterdir()]
     assert not [path for path in written if re.search(r"\btoy\b|Toy", path.read_text())]
     monkeypatch.chdir(here)
     planned = done("plan", "--all")
-    for name in ("mynet/decoder", "table1", "figure1"):
+    for name in ("my_net2/decoder", "table1", "figure1"):
         assert name in planned
-    subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "test_mynet.py"], cwd=here, check=True)
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "test_my_net2.py"], cwd=here, check=True)
     for name, why in {
         "sit": "of this name exists",
         "json": "of this name exists",

@@ -122,7 +122,7 @@ def init(
                 files[Path(f"{EXAMPLE}.yaml")] = examples / f"{EXAMPLE}.yaml"
                 for relative, file in files.items():
                     text = file.read_text().replace("neuroute.networks.decoder_only:DecoderOnly", f"{EXAMPLE}:Net")
-                    text = text.replace("Toy", paper.title()).replace('"A toy"', f'"{paper}"')
+                    text = text.replace("Toy", paper.title().replace("_", "")).replace('"A toy"', f'"{paper}"')
                     to = copy / str(relative).replace(EXAMPLE, paper).replace("gitignore", ".gitignore")
                     to.parent.mkdir(parents=True, exist_ok=True)
                     to.write_text(re.sub(rf"\b(test_)?{EXAMPLE}\b", rf"\1{paper}", text))
@@ -138,7 +138,7 @@ def _check_name(paper: str) -> None:
     """Raises NeurouteError for what names no module, or names one that is there."""
     from neuroute.pipeline.plan.papers import all_papers
 
-    if not re.fullmatch("[a-z]+", paper) or keyword.iskeyword(paper):
+    if not re.fullmatch("[a-z][a-z0-9_]*", paper) or keyword.iskeyword(paper):
         raise NeurouteError(
             f"--paper {paper}: give lower-case letters, digits and '_': it names a module, as in my_net"
         )
