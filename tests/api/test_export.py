@@ -108,6 +108,40 @@ def test_files_of_tsplib_are_whole_numbers_that_its_rules_measure(tmp_path: Path
     assert (tmp_path / "set" / "set_00000.tour").is_file()
 
 
+@pytest.mark.parametrize("scale", [10.0, 5e5])
+@pytest.mark.parametrize("digits", [0, 3])
+def test_distances_that_are_not_rounded_stay_so(scale: float, digits: int, tmp_path: Path) -> None:
+    made = [neuroute.Instance.from_arrays(points.round(digits)) for points in tsp(scale).coords]
+    solved = Instances("set", tuple(made)).with_solutions([solve(each.coords, 0) for each in made])
+    export(solved, tmp_path / "set", "tsplib")
+    back = read_instances(tmp_path / "set")
+    assert {each.distances for each in back.members} == {"EXACT_2D"}
+    assert back.reference == pytest.approx(solved.reference, rel=N * 1.5e-6)
+
+
+@pytest.mark.parametrize("kind", ["EUC_2D", "CEIL_2D", "EXACT_2D"])
+def test_a_file_of_a_library_keeps_its_distances(kind: str, tmp_path: Path) -> None:
+    points = "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate(((0, 0.5), (10, 3.25), (4, 7), (1, 12.75)), 1))
+    text = f"NAME : a\nTYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : {kind}\nNODE_COORD_SECTION\n{points}EOF\n"
+    (tmp_path / "a.tsp").write_text(text)
+    own = neuroute.load(tmp_path / "a.tsp")
+    done("export", tmp_path / "a.tsp", "--to", tmp_path / "set", "--format", "tsplib")
+    back = neuroute.load(tmp_path / "set" / "a.tsp")
+    assert (back.distances, back.coords.tolist()) == (kind, own.coords.tolist())
+    assert back.length(np.arange(4)) == pytest.approx(own.length(np.arange(4)))
+
+
+@pytest.mark.parametrize("name", ["b.npz", "b.txt"])
+def test_arrays_have_the_length_of_a_library_s_solution_without_rounding(name: str, tmp_path: Path) -> None:
+    text = "NAME : a\nTYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n{}EOF\n"
+    (tmp_path / "a.tsp").write_text(text.format("1 0 0\n2 5 2\n3 6 6\n4 1 7\n"))
+    (tmp_path / "a.tour").write_text("TYPE : TOUR\nTOUR_SECTION\n1 2 3 4 -1\nEOF\n")
+    assert neuroute.load(tmp_path / "a.tsp").best_known == 21
+    done("export", tmp_path / "a.tsp", "--to", tmp_path / name)
+    exact = math.hypot(5, 2) + math.hypot(1, 4) + math.hypot(5, 1) + math.hypot(1, 7)
+    assert neuroute.load(tmp_path / name).best_known == pytest.approx(exact)
+
+
 def test_what_a_format_cannot_hold_is_refused_before_writing(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()

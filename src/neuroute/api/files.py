@@ -161,7 +161,7 @@ def _one(path: Path, ignore: Collection[str]) -> Instance:
     if instance.vehicles is not None and instance.n not in SIZES and " customers\n" not in text:
         what = "%s: %d customers, where published files have %s; go on if it is not cut short"
         log.warning(what, path, instance.n, ", ".join(map(str, SIZES)))
-    match = re.search(r"^COMMENT : coordinates times (10+|0\.0*1|1e[+-][0-9]{2})$", text, re.MULTILINE)
+    match = re.search(r"^COMMENT : coordinates times (10*|0\.0*1|1e[+-][0-9]{2})$", text, re.MULTILINE)
     scale = float(match[1]) or None if match else None
     if scale is not None and instance.distances == "EUC_2D":
         instance = _with_solution(instance, path)

@@ -1,9 +1,9 @@
 """Instances and their solutions as files for other people's code; `evaluate --data` reads them with the same gaps.
 
 Solomon's distances are not rounded, and numbers are written as they are.  TSPLIB and VRPLIB round distances to whole
-numbers, so coordinates are written times a power of ten, which a comment of the file states: the largest has six
-digits.  Read back, with the scale taken off, each lies within half of the last digit, and a solution over coordinates
-up to 1 differs by less than 1.5e-6 a node.
+numbers, so coordinates of others are written times a power of ten, which a comment of the file states: the largest has
+six digits.  Read back, with the scale taken off, each lies within half of the last digit, and a solution over
+coordinates up to 1 differs by less than 1.5e-6 a node.
 """
 
 import math
@@ -33,6 +33,8 @@ def export(instances: Instances, to: Path, form: str | None = None, option: str 
     instances, or nothing can be written there.
     """
     form = check_export(instances, to, form, option)
+    if form in ENDINGS.values():
+        instances = replace(instances, members=tuple(map(_not_rounded, instances.members)))
     FORMATS[form][1](instances, to)
     solved = sum(each.solution is not None for each in instances.members)
     lost = form != "npz" and solved < sum(each.best_known is not None for each in instances.members)
@@ -68,6 +70,13 @@ def check_export(instances: Instances, to: Path, form: str | None, option: str =
     else:
         check_writable(option, to)
     return form
+
+
+def _not_rounded(instance: Instance) -> Instance:
+    """Return an instance of a library with its solution's length as a file without a library's rules measures it."""
+    if not instance.library or instance.solution is None:
+        return instance
+    return replace(instance, best_known=instance.length(instance.solution, rounded=False))
 
 
 def write_npz(to: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -123,16 +132,19 @@ def _cvrp_line(instance: Instance) -> str:
 
 
 def _library(instances: Instances, to: Path) -> None:
-    """TSPLIB's or VRPLIB's files, in coordinates times the power of ten that leaves the largest with DIGITS digits."""
-    coords, scale = [each.coords for each in instances.members], 1.0
-    if any((values % 1 != 0).any() for values in coords):
-        largest = max(float(np.abs(values).max()) for values in coords)
-        scale = 10.0 ** (DIGITS - math.ceil(math.log10(largest)))
-    comment = "" if scale == 1 else f"coordinates times {scale:g}"
+    """TSPLIB's or VRPLIB's files.
+
+    Where distances are not rounded, coordinates are times the power of ten that leaves the largest with DIGITS digits.
+    """
+    exact = [each.coords for each in instances.members if each.distances == "EXACT_2D"]
+    largest = max((float(np.abs(values).max()) for values in exact), default=1.0)
+    scale = 10.0 ** (DIGITS - math.ceil(math.log10(largest)))
 
     def files(name: str, each: Instance) -> dict[str, str]:
-        points = np.rint(each.coords * scale)
-        whole = replace(each, name=name, points=points, distances="EUC_2D", library="", numbers=None)
+        whole, comment = replace(each, name=name, numbers=None), ""
+        if each.distances == "EXACT_2D":
+            whole = replace(whole, points=np.rint(each.coords * scale), distances="EUC_2D", library="")
+            comment = f"coordinates times {scale:g}"
         texts = {".tsp" if each.demand is None else ".vrp": format_instance(whole, comment)}
         if each.solution is not None and each.demand is None:
             texts[".tour"] = format_tour(f"{name}.tour", whole, each.solution)
