@@ -238,6 +238,8 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
         ((tsp_file, *of_tsp, "--prc", 5, "--rrc", 5), "exclude each other"),
         ((tsp_file, *of_tsp, "--rrc", 5, "--from", own), "--from: the solution of a file is improved by --prc"),
         ((tsp_file, *of_tsp, "--rrc", 5, "--seconds", 1), "--seconds: limits a search"),
+        ((tsp_file, *of_tsp, "--seconds", "inf"), "seconds: inf is no time"),
+        ((tsp_file, "--solver", ","), "--solver: names none"),
         ((vrp_file, *of_cvrp, "--prc", 5, "--from", own), "is a file that ends in .sol"),
         ((vrp_file, *of_cvrp, "--save", tmp_path / "s.tour"), "--save"),
         ((vrp_file, *of_cvrp, "--rescale", 2), "leave it out for the CVRP"),

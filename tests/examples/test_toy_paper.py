@@ -104,6 +104,8 @@ def test_kept_tables_judge_a_paper_of_the_config(tmp_path: Path, monkeypatch: py
     FOLDERS.remove(str(folder.parent))  # as in a process that has read no config
     Path("kept").mkdir()
     said = done("claims", "--kept", "kept")
+    monkeypatch.chdir("kept")
+    assert "claims at scale kept: " in done("claims", "--kept", ".")
     FOLDERS.remove(str(folder.parent))  # other tests count claims
     assert "claimed.ahead: not measured (" in said
 

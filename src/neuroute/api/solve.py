@@ -71,8 +71,6 @@ def solve(
         Interrupted: a KeyboardInterrupt, at Ctrl-C; its `best` is the best solution so far, or None.
     """
     instance = as_instance(instance)
-    if seconds is not None and not (seconds >= 0 and np.isfinite(seconds)):
-        raise NeurouteError(f"seconds: {seconds:g} is no time; give a number from 0 on")
     if method != "network":
         if model is not None or decoding is not None or start is not None:
             raise NeurouteError(f"method '{method}': model, decoding and start are of method 'network'; leave them out")
@@ -97,6 +95,8 @@ def solve_by_model(
     say: Callable[[str], None] = lambda line: None,
 ) -> Solution:
     """Do what `solve` does by a network; `say` is called with a line before a search."""
+    if seconds is not None and not (seconds >= 0 and np.isfinite(seconds)):
+        raise NeurouteError(f"seconds: {seconds:g} is no time; give a number from 0 on")
     check_coordinates(instance)
     best, total = Best(instance, follow), SECONDS if seconds is None else seconds
     if model is None:

@@ -222,6 +222,8 @@ def solve(
             "--seconds: limits a search; --decoding to --revise have no time limit. Leave one of them out"
         )
     solvers = split_names(solver or [])
+    if solver and not solvers:
+        raise NeurouteError("--solver: names none; give one, as in --solver lkh, or leave it out")
     if solvers and (model, how, start_file) != (None, None, None):
         raise NeurouteError("--solver: --model, --from and --decoding to --revise are for networks; leave them out")
     settings = load_config(config) if config or Path("config.yaml").exists() else None

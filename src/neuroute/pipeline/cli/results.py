@@ -117,7 +117,7 @@ def claims(
     if tables is not None:
         if config or Path("config.yaml").exists():
             load_config(config)  # which may say where papers of one's own lie
-        name, claimed = tables.name, judge_kept(tables)
+        name, claimed = tables.resolve().name, judge_kept(tables)
     else:
         p = load_plan(config, scale)
         name, claimed = p.scale.name, _judge(p)
