@@ -16,6 +16,7 @@ from neuroute.analysis.intervals import gap_pct, gaps
 from neuroute.api.files import gather, read_instances
 from neuroute.api.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.api.options import check_decoding
+from neuroute.api.solution import check_numbers
 from neuroute.core import device as devices
 from neuroute.core.arrays import check_records
 from neuroute.core.device import Threads
@@ -253,6 +254,7 @@ def evaluate(
         NeurouteError: before anything is solved or overwritten, if model, instances and decoding do not fit, or the
             reference cannot solve the instances.
     """
+    check_numbers(memory_gb, threads=threads)
     instances, out = gather(instances), None if out is None else Path(out)
     if not isinstance(model, Model):
         model = load_model(model, device)

@@ -1,5 +1,6 @@
 """A solution of one instance, which is checked when it is made."""
 
+import math
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -197,6 +198,19 @@ def describe(
 
 def _warn(solution: Solution) -> str:
     return f"WARNING: {solution.fallback}; showing {solution.method} instead\n" if solution.fallback else ""
+
+
+MOST = {"seed": 2**32 - 1, "threads": 1024}  # that all solvers, and torch, take
+
+
+def check_numbers(memory_gb: float | None = None, **whole: int | None) -> None:
+    """Raises NeurouteError for a seed below 0, threads below 1, one that is too large, and memory that is no number."""
+    for name, value in whole.items():
+        least = int(name == "threads")
+        if value is not None and not (isinstance(value, int | np.integer) and least <= value <= MOST[name]):
+            raise NeurouteError(f"{name}: {value}: give a whole number from {least} to {MOST[name]:,}")
+    if memory_gb is not None and not 0 < memory_gb < math.inf:
+        raise NeurouteError(f"memory_gb: {memory_gb:g}: give a number above 0, or leave it out")
 
 
 PATIENCE_S = 60.0  # that a first solution is waited for beyond the time

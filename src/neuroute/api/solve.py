@@ -13,7 +13,7 @@ import numpy as np
 from neuroute.api import within_time
 from neuroute.api.classical import available, problem_of, without_presets
 from neuroute.api.files import as_instance
-from neuroute.api.solution import Best, Solution
+from neuroute.api.solution import Best, Solution, check_numbers
 from neuroute.api.within_time import solve_within
 from neuroute.api.zoo import choose
 from neuroute.core import limited
@@ -55,7 +55,7 @@ def solve(
             what its module says.  0: a network's own first solution.
         decoding: instead of a time, how a network builds its solution, or its name, such as `multistart`.
         start: a solution to improve (see `Instance.check`), which never gets longer in the instance's own distances.
-        seed: of what is drawn; a search that ends by the clock still differs from run to run.
+        seed: of what is drawn, below 2**32; a search that ends by the clock still differs from run to run.
         device: `auto` (a GPU where there is one), `cpu` or `cuda`.
         memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
         trusted: kinds of networks outside this package that a checkpoint may name, as "module:Class".
@@ -97,6 +97,7 @@ def solve_by_model(
     """Do what `solve` does by a network; `say` is called with a line before a search."""
     if seconds is not None and not (seconds >= 0 and np.isfinite(seconds)):
         raise NeurouteError(f"seconds: {seconds:g} is no time; give a number from 0 on")
+    check_numbers(memory_gb, seed=seed, threads=threads)
     check_coordinates(instance)
     best, total = Best(instance, follow), SECONDS if seconds is None else seconds
     if model is None:

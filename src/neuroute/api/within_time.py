@@ -14,7 +14,7 @@ import numpy as np
 
 from neuroute.api import classical
 from neuroute.api.classical import QUICK, available, check_seconds, check_solver, solve_with
-from neuroute.api.solution import Best, Found, Solution, keep_best
+from neuroute.api.solution import Best, Found, Solution, check_numbers, keep_best
 from neuroute.core import limited
 from neuroute.core.errors import Interrupted, NeurouteError
 from neuroute.problems.instances.distances import in_unit_square
@@ -45,6 +45,7 @@ def solve_within(
     far or None, at Ctrl-C, and NeurouteError as `solve_with` does.
     """
     check_seconds(seconds)
+    check_numbers(seed=seed)
     check_solver(name, instance)
     is_quick = name.partition("-")[0] in QUICK  # which end by themselves
     limit = None if seconds is None or is_quick else seconds * (1 + LATE[0]) + LATE[1]
