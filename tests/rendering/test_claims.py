@@ -388,6 +388,8 @@ def test_the_gate_reads_an_exponent_and_two_sizes() -> None:
     evidence: Any = SimpleNamespace(table=tables.__getitem__)
     assert regime(gate, evidence) == Regime(pytest.approx(0.5), pytest.approx(0.5))
     assert regime(None, evidence) == Regime()
+    solved: Any = SimpleNamespace(table=(tables | {"table2": table(A=[gap(0.0)], B=[gap(8.0)])}).__getitem__)
+    assert regime(gate, solved) == Regime(pytest.approx(0.5), None)
     wrong = gate.model_copy(update={"updates": gate.updates.model_copy(update={"of": {"model": "N"}})})
     with one_line(r"gate: table3: 0 cells of alpha where \{'model': 'N'\}; name one"):
         regime(wrong, evidence)

@@ -82,7 +82,8 @@ def regime(gate: Gate | None, evidence: Evidence) -> Regime:
         pretended = Claim(id="gate", claim="", where="", weight="detail", printed="supports", form="tendency",
                           compare=(gate.size,))  # fmt: skip
         (finding,) = findings(pretended, {name: evidence.table(name) for name in gate.size.table})
-        size = None if finding.estimate is None else 1 - math.exp(-finding.estimate.value)
+        ratio = math.nan if finding.estimate is None else finding.estimate.value  # NaN of a gap of 0
+        size = None if math.isnan(ratio) else 1 - math.exp(-ratio)
     except LookupError as error:
         raise NeurouteError(str(error)) from None
     except NeurouteError as error:
