@@ -10,9 +10,11 @@ import pytest
 from refusals import one_line
 from untrained import done, refused, tsp_text, untrained, vrp_text
 
+import neuroute
 from neuroute.api import evaluate as user
 from neuroute.api.files import load, read_instances
 from neuroute.api.model import load_model
+from neuroute.datasets.benchmarks import PACKAGED
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.decoding.decode import decode
@@ -175,6 +177,17 @@ def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Pat
     text = done("evaluate", "--model", model, "--data", path, *how)
     assert f"length  {length:.5f}" in text
     assert "t1: 1 VRPTW instance, n = 25" in text
+
+
+@pytest.mark.parametrize("reference", [None, "ortools-short"])
+def test_gaps_of_solomon_s_are_in_its_rounded_distances(model: Path, reference: str | None) -> None:
+    one, how = load(PACKAGED / "solomon" / "R101.txt"), Decoding(starts="all")
+    solution = neuroute.solve(one, model=model, decoding=how)
+    found = neuroute.evaluate(model, [one], how, reference=reference, workers=1)
+    base = 1637.7 if reference is None else one.length(found.instances.members[0].solution)
+    assert found.gaps["gap_rounded_pct"] == pytest.approx(100 * (one.length(solution) / base - 1))
+    assert found.to_frame().gap_pct.tolist() == pytest.approx([found.gaps["gap_rounded_pct"]])
+    assert found.gaps["gap_pct"] == pytest.approx(100 * (solution.cost / base - 1))
 
 
 def test_solving_refuses_what_does_not_go_together(tmp_path: Path, model: Path) -> None:

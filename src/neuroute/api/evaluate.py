@@ -47,7 +47,7 @@ class GroupResult:
     group: Instances
     reference: np.ndarray | None  # (count,)
     lengths: np.ndarray  # (count,)
-    rounded: np.ndarray | None  # (count,) in the library's integer distances
+    rounded: np.ndarray | None  # (count,) in the library's rounded distances
     seconds: float
 
     def gaps(self) -> dict[str, float]:
@@ -118,7 +118,7 @@ class Evaluation:
     def to_frame(self) -> "pd.DataFrame":
         """Return a row for each instance, in the order given.
 
-        `length` is not rounded; `reference` and `gap_pct` (in a library's integer distances) are NaN where no solution
+        `length` is not rounded; `reference` and `gap_pct` (in a library's rounded distances) are NaN where no solution
         is known; `time_s` is an equal share of the seconds of the instances of its size, which are solved together.
         """
         rows = dict[int, dict[str, Any]]()
@@ -163,7 +163,7 @@ class Evaluation:
         """Gaps in per cent, by several conventions, on the instances with a reference; empty where none has one.
 
         `gap_pct` is of mean lengths, `gap_mean_of_ratios_pct` the mean of the instances' gaps, `gap_rounded_pct` the
-        same in a library's integer distances.
+        same in a library's rounded distances.
         """
         pairs = [(m, m.reference) for m in self.groups if m.reference is not None]
         if not pairs:
@@ -320,7 +320,7 @@ def _measure(model: Model, group: Instances, decoding: Decoding, memory_gb: floa
         solutions, took = decode_timed(model.problem, model.net, part.inputs(model.problem), decoding, memory_gb)
         seconds += took
         lengths.append(part.lengths(solutions.numpy()))
-        if group.members[0].distances != "EXACT_2D":
+        if group.members[0].distances != "EXACT_2D" or group.library == "solomon":
             rounded.append(part.lengths(solutions.numpy(), rounded=True))
         progress.add(part.count)
     in_integers = np.concatenate(rounded) if rounded else None
@@ -351,7 +351,7 @@ def _gap(key: str, value: float) -> str:
     names = {
         "gap_pct": "of mean lengths",
         "gap_mean_of_ratios_pct": "mean of the instances' gaps",
-        "gap_rounded_pct": "the same in integer distances",
+        "gap_rounded_pct": "the same in rounded distances",
     }
     return f"{value:.3f} % ({names[key]})"
 

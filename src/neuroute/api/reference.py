@@ -37,7 +37,9 @@ def with_reference(instances: Instances, solver: str, out: Path | None, workers:
         return _reuse(instances, keep, search)
     if keep is not None:
         check_export(instances, keep, "npz")
-    solved = instances.with_solutions(_solve(instances, solver, workers))
+    solutions = _solve(instances, solver, workers)
+    lengths = [each.length(stops) for each, stops in zip(instances.members, solutions, strict=True)]
+    solved = instances.with_solutions(solutions, lengths)
     if keep is not None:
         arrays = {**instance_arrays(solved), **solution_arrays(solved), "solver": np.array(search)}
         write_npz(keep, arrays)
