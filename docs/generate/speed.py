@@ -25,8 +25,11 @@ BENCH = {  # of the tables that `make bench` prints: name -> how the first line 
     "training": "| training, TSP",
     "greedy": "| greedy, TSP",
     "search": "| search, ",
-    "reconstruction": "| PRC at ",
     "experts": "| 8 instances of 50 ",
+    "positions": "| attention, n = ",
+    "reconstruction": "| PRC at ",
+    "decision": "| one decision of SIT",
+    "insertion": "| random insertion, ",
     "labels": "| labels, ",
     "overhead": "| overhead ",
 }
