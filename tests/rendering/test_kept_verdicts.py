@@ -11,7 +11,7 @@ import pytest
 from refusals import one_line
 
 from fabricated import Fabric
-from neuroute.analysis.contrasts import Gap
+from neuroute.analysis.contrasts import Gap, contrast
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
 from neuroute.pipeline.rendering.comparisons import DrawnTables
@@ -56,6 +56,24 @@ def test_what_is_kept_with_a_table_is_read_again(tmp_path: Path) -> None:
         (tmp_path / "behind.csv").write_text(whole.replace(good, bad))
         with pytest.raises(NeurouteError, match=r"behind.csv: .*run `neuroute keep` again"):
             KeptTables(tmp_path, "p").table("table1")
+
+
+def test_gaps_of_two_tables_vary_as_if_unrelated(tmp_path: Path) -> None:
+    """What is kept of their draws are factors of one table, of one number for each of its gaps."""
+    draws = np.random.default_rng(0).normal(0, 0.01, (2, 1000))
+    gaps = [Gap((9.0,), each, "cvrp50", 64, "Icam", "cvrp", 2.5, f"icam/{i}") for i, each in enumerate(draws)]
+    column = Column("gap_pct", "Gap")
+    (tmp_path / "p").mkdir()
+    tables = {}
+    for name, of in (("table0", gaps[:1]), ("table1", gaps)):
+        rows = tuple(Row((gap.run,), (Cell(9.0, 1.0, 8.0, 10.0, "CVRP50, 64 instances", gap),)) for gap in of)
+        tables["p", name] = Table("t", ("Model",), (column,), rows)
+        (tmp_path / "p" / f"{name}.csv").write_text(tables["p", name].csv())
+    keep_behind(tmp_path, tables, dict.fromkeys(tables, ""))
+    kept = KeptTables(tmp_path, "p")
+    one, other = (kept.table(name).rows[-1].cells[0].behind for name in ("table0", "table1"))
+    apart = contrast([(1, one), (-1, other)], lambda _: None, one_training=True)
+    assert apart.error**2 == pytest.approx(np.sum(np.square(draws / 9)), rel=1e-3)
 
 
 def test_kept_tables_find_what_records_do(records_of: Callable[[Fabric], Path], tmp_path: Path) -> None:

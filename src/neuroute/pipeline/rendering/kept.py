@@ -299,8 +299,9 @@ def _gap_of(row: Mapping[str, str], path: Path, name: str, at: str) -> Gap:
         count = int(row["instances"])
         if not (len(gaps) and count > 0 and np.isfinite([*gaps, error, *draws]).all()):
             raise ValueError
-        # Without draws a gap varies as if unrelated to any other: its interval is too long, never too short.
-        drawn = f"{row['drawn'] or row['artifact']} {at}" if len(draws) else name
+        # Factors are of one table: across tables, and without draws, gaps vary as if unrelated.  Intervals of their
+        # differences are then too long, never too short.
+        drawn = f"{row['artifact']} {row['drawn']} {at}" if len(draws) else name
         errors = draws if len(draws) else np.array([error])
         return Gap(
             tuple(gaps.tolist()), errors, drawn, count, row["network"], row["problem"], float(row["times"]), row["run"]
