@@ -14,7 +14,7 @@ from typing import Any
 from neuroute import Decoding
 from neuroute.api.evaluate import evaluate
 from neuroute.api.files import gather, generate
-from neuroute.api.model import SOLVES, Model, resolve_decoding
+from neuroute.api.model import Model
 from neuroute.api.reference import with_reference
 from neuroute.api.train import prepare, train
 from neuroute.api.trainer import Trainer
@@ -22,13 +22,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, check_writable, read_json, write_text
 from neuroute.core.lazy import mpl, pd
 from neuroute.core.text import csv_text, html_table
-from neuroute.decoding.decode import SEARCH, check_own
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import build
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.sweeps import draw_sweep
-from neuroute.problems.instances.instance import Instances
-from neuroute.specs.objects import Run
 from neuroute_compare.summary import mean_interval
 
 log = logging.getLogger("neuroute.train")
@@ -134,8 +130,7 @@ def sweep(
         training: all else is as of `neuroute.train`.
 
     Raises:
-        NeurouteError: before the first training, for a key, value, network, instance, decoding or solver that does
-            not fit.
+        NeurouteError: before the first training, for a key, value, network, instance or solver that does not fit.
     """
     folder = Path(out)
     check_writable("out", folder / "records.csv", levels=2)
@@ -158,12 +153,10 @@ def sweep(
     run = trainers[0][2].run
     if instances is None:
         problem = training.get("problem", "tsp")
-        if "problem" in grid or not isinstance(problem, str) or problem == "vrp":
+        if not isinstance(problem, str) or problem == "vrp":
             raise NeurouteError("sweep: give `instances` to measure on, as the training covers several problems")
         instances = generate(problem, training.get("n", run.n), TEST_COUNT)
     tests, workers = gather(instances), training.get("workers")
-    for _, _, trainer in trainers:
-        _check_tests(trainer.run, tests, decoding)
     check_folder(folder)
     if reference is not None or tests.reference is None:
         solver = reference or (run.validation.solver if run.validation else "lkh")
@@ -202,16 +195,6 @@ def _trainer(network: Any, point: Mapping[str, Any], seed: int, training: Mappin
     base = training.get("name") or prepare(**values).run.name
     values["name"] = "-".join([base, *(re.sub(r"[^\w.-]", "_", word) for word in words), f"s{seed}"])
     return prepare(**values)
-
-
-def _check_tests(run: Run, tests: Instances, decoding: Decoding | str | None) -> None:
-    """Raises NeurouteError if a run's network does not solve the tests, or is not decoded that way."""
-    net = build(run.network)
-    if tests.problem not in SOLVES[net.problem]:
-        raise NeurouteError(f"{tests.name}: holds {tests.problem.upper()} instances, but {run.id} solves others")
-    how = resolve_decoding(net, decoding)
-    SEARCH.of(net.problem).check(net, how)
-    check_own(net, how)
 
 
 def _word(value: Any) -> Any:
