@@ -1,8 +1,13 @@
 """The picture of the first page, from kept tables of `scaling`: `python docs/generate/headline.py`."""
 
 import hashlib
+import sys
+from pathlib import Path
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).parent))
+
 from seeds import DOCS, gaps, parameters, table
 
 from neuroute.analysis.contrasts import law, regression

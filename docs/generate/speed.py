@@ -30,8 +30,6 @@ BENCH = {  # of the tables that `make bench` prints: name -> how the first line 
     "reconstruction": "| PRC at ",
     "decision": "| one decision of SIT",
     "insertion": "| random insertion, ",
-    "labels": "| labels, ",
-    "overhead": "| overhead ",
 }
 
 

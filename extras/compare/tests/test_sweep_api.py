@@ -52,6 +52,7 @@ def test_each_point_is_trained_with_each_seed(tmp_path: Path) -> None:
         ({"arguments.depths": [1]}, {}, "depths"),
         ({}, {}, "the grid is empty"),
         ({"n": [8]}, {"seeds": 0}, "seeds 0"),
+        ({"problem": ["tsp"]}, {}, "give `instances` to measure on"),
     ],
 )
 def test_what_does_not_fit_is_said_before_any_training(tmp_path: Path, grid: Any, more: Any, says: str) -> None:

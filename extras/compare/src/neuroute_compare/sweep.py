@@ -153,7 +153,7 @@ def sweep(
     run = trainers[0][2].run
     if instances is None:
         problem = training.get("problem", "tsp")
-        if not isinstance(problem, str) or problem == "vrp":
+        if "problem" in grid or not isinstance(problem, str) or problem == "vrp":
             raise NeurouteError("sweep: give `instances` to measure on, as the training covers several problems")
         instances = generate(problem, training.get("n", run.n), TEST_COUNT)
     tests, workers = gather(instances), training.get("workers")
