@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from neuroute.decoding.environment import complete
 from neuroute.decoding.tsp import TspRollout
-from neuroute.evaluation.counts import counts
 from neuroute.evaluation.efficiency import measure_memory
+from neuroute.evaluation.flops import counts
 from neuroute.networks.blocks.attention import pairwise_distances
 from neuroute.networks.blocks.layers import AafmLayer
 from neuroute.networks.icam import Icam

@@ -12,8 +12,8 @@ from pens import in_turn, paired_ratio, seconds_of
 
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.tsp import rebuild
-from neuroute.evaluation.counts import counts
 from neuroute.evaluation.efficiency import measure_memory
+from neuroute.evaluation.flops import counts
 from neuroute.networks.sit import Sit
 from neuroute.solvers import registry
 from neuroute.specs.objects import Dataset, Network

@@ -11,7 +11,7 @@ from neuroute.datasets.labels import make_labels
 from neuroute.pipeline.plan.build import Plan, build_plan, check_solvers, settle
 from neuroute.pipeline.plan.config import Config, parse_config
 from neuroute.pipeline.plan.overview import describe
-from neuroute.solvers import base, doctor
+from neuroute.solvers import base, registry
 from neuroute.solvers.registry import NEXT_BEST, SOLVERS, get
 
 MICRO = Path(__file__).parents[1] / "data" / "micro.yaml"
@@ -111,9 +111,9 @@ def test_rows_of_solvers_that_became_one_are_theirs(tmp_path: Path, hide_solvers
 
 def test_doctor_says_who_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"concorde": {"remedy": "get it"}, "lkh": {"length": 2.0, "version": "2", "seconds": 0.1}}
-    monkeypatch.setattr(doctor, "SOLVERS", answers)
-    monkeypatch.setattr(doctor, "_ask", answers.__getitem__)
-    missing, there = doctor.examine()
+    monkeypatch.setattr(registry, "SOLVERS", answers)
+    monkeypatch.setattr(registry, "_ask", answers.__getitem__)
+    missing, there = registry.examine()
     assert missing == "concorde            missing  lkh stands in; get it"
     assert there == "lkh                 ok       1.0000 x best, 0.1000 s   2"
 

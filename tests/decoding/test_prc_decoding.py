@@ -20,8 +20,8 @@ from neuroute.networks.pomo import PomoCvrp
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.solvers import registry
+from neuroute.solvers.base import on_vrp_grid
 from neuroute.solvers.pyvrp import descend
-from neuroute.solvers.vrp_grid import on_vrp_grid
 from neuroute.specs.objects import Dataset, Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from neuroute.evaluation.counts import counts
-from neuroute.evaluation.flops import lengths_of, trained_sample
+from neuroute.evaluation.flops import counts, lengths_of, trained_sample
 from neuroute.pipeline.papers.scaling.paper import DECODER_ONLY
 from neuroute.specs.objects import Network
 from neuroute.specs.trainings import Supervised

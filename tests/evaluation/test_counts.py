@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation import counting
-from neuroute.evaluation import counts as counted
-from neuroute.evaluation.counts import Amount, counts
+from neuroute.evaluation import counting, flops
+from neuroute.evaluation.flops import Amount, counts
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import build, parameters
 from neuroute.pipeline.papers.scaling.tables import DecoderOnly
@@ -128,16 +127,16 @@ def test_pieces_hold_and_add_up() -> None:
 
 def test_a_network_is_counted_once_for_all_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def next_process() -> None:
-        counted._counts.cache_clear()
-        counted._load.cache_clear()
+        flops._counts.cache_clear()
+        flops._load.cache_clear()
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     next_process()
     described = network("bq:Bq", HEADS)
     first = counts(described)
     with monkeypatch.context() as without:
-        without.setattr(counted, "COUNTING", "neuroute.evaluation.counting:nothing")
-        without.setattr(counted, "code_digest", lambda *entries: "other")
+        without.setattr(flops, "COUNTING", "neuroute.evaluation.counting:nothing")
+        without.setattr(flops, "code_digest", lambda *entries: "other")
         next_process()
         with pytest.raises(NeurouteError, match="no attribute"):  # of other code: counted anew
             counts(described)

@@ -14,7 +14,6 @@ from untrained import evaluated, ready, run_of
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import efficiency
-from neuroute.evaluation.counts import counts
 from neuroute.evaluation.efficiency import (
     LiveBytes,
     Starts,
@@ -25,6 +24,7 @@ from neuroute.evaluation.efficiency import (
     sample_tokens,
     sum_decisions,
 )
+from neuroute.evaluation.flops import counts
 from neuroute.evaluation.loaded import COLUMNS
 from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network
 

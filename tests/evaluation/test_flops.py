@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from neuroute.evaluation import flops
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.pipeline.papers.scaling.tables import DecoderOnly
 from neuroute.specs.objects import (
     Dataset,

@@ -20,7 +20,7 @@ from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation import flops
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.networks.weights import weights_digest
 from neuroute.problems.tsp import tour_length
 from neuroute.specs.objects import Dataset, Decoding, Evaluation, Labels, Network, Run

@@ -14,7 +14,7 @@ from commands import done
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.networks.weights import build, load_checkpoint, parameters
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import load_config

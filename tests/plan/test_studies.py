@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import load_config
 from plans import ROOT, reinforced

@@ -16,7 +16,7 @@ from neuroute.core import digest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
-from neuroute.solvers import doctor, hgs, lkh3
+from neuroute.solvers import hgs, lkh3, registry
 from neuroute.solvers.registry import SOLVERS, entry, get, is_installed
 
 SKIPPED = {n: pytest.mark.skipif(not is_installed(n), reason=f"{n} not installed") for n in SOLVERS}
@@ -140,11 +140,11 @@ def test_a_failure_of_lkh3_is_one_line_and_leaves_no_file(lkh_on_path, tmp_path,
     "names", [["hgs", "insertion", "nearest"], pytest.param(list(SOLVERS), marks=pytest.mark.slow)]
 )
 def test_doctor_reports_every_solver_and_survives_a_crash(names, monkeypatch):
-    monkeypatch.setattr(doctor, "SOLVERS", names)
-    real = doctor.call
-    crash = {"hgs": ("os:abort", doctor.TIMEOUT)}
-    monkeypatch.setattr(doctor, "call", lambda *asked: real(*crash.get(asked[-1], asked)))
-    lines = {line.split()[0]: line for line in doctor.examine()}
+    monkeypatch.setattr(registry, "SOLVERS", {name: SOLVERS[name] for name in names})
+    real = registry.call
+    crash = {"hgs": ("os:abort", registry.TIMEOUT)}
+    monkeypatch.setattr(registry, "call", lambda *asked: real(*crash.get(asked[-1], asked)))
+    lines = {line.split()[0]: line for line in registry.examine()}
     assert list(lines) == list(names)
     assert lines["insertion"].split()[1] == "ok"
     assert float(lines["nearest"].split()[2]) >= 1

@@ -12,11 +12,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_specs import CVRP, VRP
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.problems.vrp import SWITCHES, Vrp, fault, from_routes, lengths, to_routes, valid
+from neuroute.solvers.base import on_vrp_grid
 from neuroute.solvers.ortools import SECONDS_PER_CUSTOMER, solve_vrp
 from neuroute.solvers.pyvrp import descend
 from neuroute.solvers.pyvrp import solve_vrp as solve_with_pyvrp
 from neuroute.solvers.registry import get
-from neuroute.solvers.vrp_grid import on_vrp_grid
 from neuroute.specs.objects import Dataset
 
 pytest.importorskip("ortools")

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, field_validator
 
-from neuroute.api.loggers import make_loggers
 from neuroute.api.model import Model
 from neuroute.api.trainer import Trainer
 from neuroute.core.errors import NeurouteError, did_you_mean, near
@@ -25,7 +24,7 @@ from neuroute.solvers.registry import is_installed, stand_in
 from neuroute.specs.data import BLOCK, Spec
 from neuroute.specs.objects import LAST_SEED, Dataset, Labels, Network, Run
 from neuroute.specs.trainings import OwnLoss, Positive, Reinforced, SelfImprovement, Stage, Supervised
-from neuroute.training.callbacks import Callback
+from neuroute.training.callbacks import Callback, make_loggers
 from neuroute.training.network_checks import check_run
 from neuroute.training.train import CHECKPOINT, STAGES, Settings
 

@@ -21,7 +21,7 @@ from neuroute.problems.instances.distances import in_unit_square
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.solvers import lkh, lkh3, matrix, pyvrp
-from neuroute.solvers.vrp_grid import on_vrp_grid
+from neuroute.solvers.base import on_vrp_grid
 
 CONSTRUCTIONS = {"tsp": ("savings", "insertion"), "cvrp": ("savings", "insertion-angle")}  # quick to compile first
 TINY_S = 1e-9

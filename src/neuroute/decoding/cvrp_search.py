@@ -35,7 +35,7 @@ from neuroute.problems.cvrp_sub_paths import (
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
 from neuroute.solvers import pyvrp
-from neuroute.solvers.vrp_grid import on_vrp_grid
+from neuroute.solvers.base import on_vrp_grid
 from neuroute.specs.objects import Decoding
 
 FEWEST = 2  # routes of a group

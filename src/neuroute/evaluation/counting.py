@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.counts import UNKNOWN, Amount, Counts, Piece
+from neuroute.evaluation.flops import UNKNOWN, Amount, Counts, Piece
 from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
 from neuroute.networks.weights import build, parameters
 from neuroute.specs.objects import Network

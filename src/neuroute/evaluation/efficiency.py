@@ -28,8 +28,8 @@ from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.environment import choose_best, empty_mask
 from neuroute.decoding.greedy import closed_tour_rows
-from neuroute.evaluation.counts import Counts
-from neuroute.evaluation.counts import counts as counts_of
+from neuroute.evaluation.flops import Counts
+from neuroute.evaluation.flops import counts as counts_of
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.weights import build

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from neuroute.core.errors import NeurouteError
 
 # A call -> what it returns, and its FLOPs.  A network of neither kind says by `count_flops(count, coords, *demand)`
-# what encoding coords (1, nodes, 2) takes, and one decision on as many tokens (`evaluation.counts.Counts`).
+# what encoding coords (1, nodes, 2) takes, and one decision on as many tokens (`evaluation.flops.Counts`).
 Count = Callable[[Callable[[], Any]], tuple[Any, int]]
 
 

@@ -22,10 +22,19 @@ from neuroute.core import limited
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import scratch_folder
 from neuroute.problems.vrp import Vrp, fault, from_routes
-from neuroute.solvers.base import GRID, Solver, matrix_rows, matrix_text, missing, on_grid, positive_seed, tsplib_text
+from neuroute.solvers.base import (
+    GRID,
+    Solver,
+    matrix_rows,
+    matrix_text,
+    missing,
+    on_grid,
+    on_vrp_grid,
+    positive_seed,
+    tsplib_text,
+)
 from neuroute.solvers.lkh import BEST, MOST, PRECISION, countable, read_tour
 from neuroute.solvers.lkhpy_main import run as lkh_main
-from neuroute.solvers.vrp_grid import on_vrp_grid
 
 LKHPY = "0.0.9"
 # SHA-256 of its builds for CPython 3.11 and 3.12: in another one LKH's variables may be others.

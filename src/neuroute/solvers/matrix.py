@@ -11,8 +11,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.solvers import concorde, hgs, lkh, lkh3, ortools, pyvrp
-from neuroute.solvers.base import check_demands, matrix_text
-from neuroute.solvers.vrp_grid import ways_grid
+from neuroute.solvers.base import check_demands, matrix_text, ways_grid
 
 Tour = Callable[..., np.ndarray]  # (ways, seed, seconds, **settings) -> (n,)
 Routes = Callable[..., list[list[int]]]  # (ways, demand, capacity, seed, seconds, **settings); windows and service, too

@@ -16,8 +16,7 @@ import numpy as np
 from neuroute.core import limited
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Vrp, from_routes
-from neuroute.solvers.base import Solver, installed_version, missing
-from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid, plane_grid
+from neuroute.solvers.base import GridVrp, Solver, installed_version, missing, on_vrp_grid, plane_grid
 
 NAME = "pyvrp"
 HOW_TO_GET = "run `pip install pyvrp`"

@@ -390,7 +390,7 @@ class OwnTraining(InEpochs, Spec):
         return self.model_copy(update={key: value for key, value in short.items() if key in type(self).model_fields})
 
     def flops_per_sample(self, counts: Any, run: Any) -> float:
-        """Of one training instance, forward and backward; counts: of the run's network (`evaluation.counts.Counts`)."""
+        """Of one training instance, forward and backward; counts: of the run's network (`evaluation.flops.Counts`)."""
         raise NotImplementedError
 
 

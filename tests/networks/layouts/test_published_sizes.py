@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd

@@ -12,7 +12,7 @@ from fabricated import CONFIG, drawn_table, write_manifest
 from fabricated_scaling import ARTIFACTS, FABRIC, RUNS, SCALE, shown_as, study_of
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.pipeline.papers.scaling import tables
 from neuroute.pipeline.papers.scaling.paper import PAPER, ScalingScale
 from neuroute.pipeline.papers.scaling.tables import table5, table6, table9, table13

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from networks import awake
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.specs.objects import Network
 from neuroute_systems.htsp.network import STATE, Htsp, PathPomo, PixelEncoder, place_of
 

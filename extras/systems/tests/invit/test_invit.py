@@ -14,7 +14,7 @@ from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
 from neuroute.decoding.multi_start import multi_start, start_rollout
 from neuroute.decoding.tsp import TSP
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.networks.weights import build
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.tsp import is_permutation

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from networks import N, awake, features
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.specs.objects import Network
 from neuroute_systems.mdam.network import Mdam, MdamCvrp
 

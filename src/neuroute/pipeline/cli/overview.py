@@ -59,7 +59,7 @@ def doctor() -> None:
 
     Each solves a small instance.  Say, too, which package does the work of each one that was asked for.
     """
-    from neuroute.solvers.doctor import examine, packages
+    from neuroute.solvers.registry import examine, packages
 
     for line in examine():
         print(line)

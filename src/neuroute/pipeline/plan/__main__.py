@@ -1,6 +1,6 @@
 """Count the networks of ./config.yaml, else counted at their first estimate: `python -m neuroute.pipeline.plan`."""
 
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import load_config
 

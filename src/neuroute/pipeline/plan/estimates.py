@@ -11,8 +11,7 @@ from typing import Literal
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
-from neuroute.evaluation.counts import counts
-from neuroute.evaluation.flops import RunFlops, decisions_per_batch
+from neuroute.evaluation.flops import RunFlops, counts, decisions_per_batch
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.pipeline.plan.preflight import gpus
 from neuroute.solvers.base import at_size

@@ -12,7 +12,7 @@ from neuroute.core.digest import ROOT, code_digest
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.job import CACHE_ENV
 from neuroute.datasets.benchmarks import list_file, packaged_files
-from neuroute.evaluation.counts import COUNTING
+from neuroute.evaluation.flops import COUNTING
 from neuroute.pipeline.plan.changes import with_seed
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import Need

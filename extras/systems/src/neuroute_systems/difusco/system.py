@@ -14,7 +14,7 @@ from neuroute.specs.objects import Decoding, Run
 from neuroute_systems.edge_maps.system import EdgeLabels
 
 if TYPE_CHECKING:
-    from neuroute.evaluation.counts import Counts
+    from neuroute.evaluation.flops import Counts
 
 
 class Denoising(EdgeLabels):

@@ -14,7 +14,7 @@ from neuroute.specs.objects import Decoding, Run
 from neuroute.specs.trainings import OwnTraining
 
 if TYPE_CHECKING:
-    from neuroute.evaluation.counts import Counts
+    from neuroute.evaluation.flops import Counts
 
 Rate = Annotated[float, Field(gt=0, le=1)]
 

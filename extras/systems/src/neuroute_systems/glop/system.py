@@ -16,7 +16,7 @@ from neuroute.specs.objects import Run
 from neuroute.specs.trainings import InEpochs, OwnTraining
 
 if TYPE_CHECKING:
-    from neuroute.evaluation.counts import Counts
+    from neuroute.evaluation.flops import Counts
 
 REVISERS = "glop"
 PARTITIONS = {"1k": "glop_g", "2k": "glop_g_2k", "cvrplib": "glop_g_cvrplib"}  # what it is trained for -> its run

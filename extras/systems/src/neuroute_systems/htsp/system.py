@@ -14,7 +14,7 @@ from neuroute.specs.objects import Decoding, Run
 from neuroute.specs.trainings import Reinforced
 
 if TYPE_CHECKING:
-    from neuroute.evaluation.counts import Counts
+    from neuroute.evaluation.flops import Counts
 
 NAME, LOWER = "htsp", "htsp_lower"
 IMAGES = 8  # under which a fragment is solved in a test

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.evaluation.counts import counts
+from neuroute.evaluation.flops import counts
 from neuroute.pipeline.papers.icam import paper as icam
 from neuroute.pipeline.papers.icam.paper import MULTI, OWN, PROBLEMS, IcamScale, run_id
 from neuroute.pipeline.plan import systems

@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.evaluation.counts import counts
-from neuroute.evaluation.flops import solution, solution_paper, training_per_sample
+from neuroute.evaluation.flops import counts, solution, solution_paper, training_per_sample
 from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.paper import grid, run_id
 from neuroute.pipeline.plan.config import Scale
