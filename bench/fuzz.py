@@ -59,7 +59,7 @@ from hypothesis import strategies as st
 
 import neuroute
 from neuroute.api.model import load_model
-from neuroute.api.solve_file import read_start
+from neuroute.api.solve import read_start
 from neuroute.networks.import_weights import fit, read_weights
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import load_config, parse_config

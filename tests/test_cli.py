@@ -11,7 +11,7 @@ from typing import BinaryIO
 import pytest
 from commands import call, done, refused
 
-from neuroute.api.trainer import Trainer
+from neuroute.api.train import Trainer
 from neuroute.core import files
 from neuroute.pipeline.cli.options import load_plan
 

@@ -24,8 +24,8 @@ if _typing.TYPE_CHECKING:
     from neuroute.api.solution import Solution as Solution
     from neuroute.api.solve import methods as methods
     from neuroute.api.solve import solve as solve
+    from neuroute.api.train import Trainer as Trainer
     from neuroute.api.train import train as train
-    from neuroute.api.trainer import Trainer as Trainer
     from neuroute.api.zoo import Card as Card
     from neuroute.api.zoo import models as models
     from neuroute.core.errors import NeurouteError as NeurouteError
@@ -52,7 +52,7 @@ _HOMES = {
     "Solution": "neuroute.api.solution",
     "StopEarly": "neuroute.training.callbacks",
     "Sweep": "neuroute_compare.sweep",
-    "Trainer": "neuroute.api.trainer",
+    "Trainer": "neuroute.api.train",
     "compare": "neuroute_compare.compare",
     "evaluate": "neuroute.api.evaluate",
     "generate": "neuroute.api.files",

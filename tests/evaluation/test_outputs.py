@@ -8,7 +8,7 @@ import pytest
 from untrained import done, refused, tsp_text, untrained
 
 from neuroute.api import evaluate as user
-from neuroute.api import solve_file
+from neuroute.api import solve
 from neuroute.core.arrays import check_records
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_writable
@@ -59,7 +59,7 @@ def test_a_folder_without_rights_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["--out", "--save"])
 def test_nothing_is_solved_in_vain(tmp_path: Path, model: Path, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "t.tsp").write_text(TSP)
-    monkeypatch.setattr(solve_file, "solve_by_model", lambda *_, **__: pytest.fail("it has begun to solve"))
+    monkeypatch.setattr(solve, "solve_by_model", lambda *_, **__: pytest.fail("it has begun to solve"))
     for place, why in no_place(tmp_path, ".svg" if option == "--out" else ".tour").items():
         drawing = () if option == "--out" else ("--out", tmp_path / "t.svg")
         said = refused("solve", tmp_path / "t.tsp", "--model", model, option, place, *drawing)

@@ -11,7 +11,7 @@ from untrained import done, refused, tsp_text, untrained, vrp_text
 
 from neuroute.api.files import load
 from neuroute.api.solution import Solution
-from neuroute.api.solve_file import solve_file
+from neuroute.api.solve import solve_file
 from neuroute.core.digest import locate
 from neuroute.decoding.decode import decode
 from neuroute.networks.weights import load_checkpoint, save_checkpoint

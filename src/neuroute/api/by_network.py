@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from neuroute.api.model import Model, name_of_search, resolve_decoding, search_step
-from neuroute.api.options import check_decoding
 from neuroute.api.solution import Best, Found, Solution, keep_best
 from neuroute.api.within_time import CONSTRUCTIONS, start_of_search
 from neuroute.core.device import Threads, is_busy, memory_budget_gb
@@ -27,6 +26,7 @@ from neuroute.problems.instances.instance import Instance
 from neuroute.problems.longest import SHORTEST
 from neuroute.problems.registry import entries
 from neuroute.solvers.registry import entry
+from neuroute.specs.decodings import check_decoding
 from neuroute.specs.objects import Decoding
 
 MOST_OWN = 2000  # stops up to which the network builds a solution of its own first

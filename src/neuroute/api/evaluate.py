@@ -15,7 +15,6 @@ from scipy.spatial import cKDTree
 from neuroute.analysis.intervals import gap_pct, gaps
 from neuroute.api.files import gather, read_instances
 from neuroute.api.model import SOLVES, Model, load_model, resolve_decoding
-from neuroute.api.options import check_decoding
 from neuroute.api.solution import check_numbers
 from neuroute.core import device as devices
 from neuroute.core.arrays import check_records
@@ -31,6 +30,7 @@ from neuroute.evaluation.loaded import Rows, make_rows, write_records
 from neuroute.networks.weights import describe_source, parameters
 from neuroute.problems.instances.instance import Instance, Instances
 from neuroute.solvers.registry import is_installed
+from neuroute.specs.decodings import check_decoding
 from neuroute.specs.objects import Decoding, Labels
 
 ROUNDING = 0.05  # points of a gap that still agree: on another kind of CPU near ties may fall otherwise

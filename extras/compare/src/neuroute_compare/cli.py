@@ -67,7 +67,7 @@ def compare(
     Each network solves without search and within --seconds, each solver that searches within --seconds.  What is not
     said here is as `compare` of config.yaml has it.  A killed call goes on where it was.
     """
-    from neuroute.api.solve_file import split_names
+    from neuroute.api.solve import split_names
     from neuroute.core.yaml_files import validate
     from neuroute_compare.compare import compare as run
     from neuroute_compare.settings import Compare

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from neuroute import Instance
-from neuroute.api.benchmarks import LIBRARIES, listed, read_listed
 from neuroute.api.files import load_all
+from neuroute.api.published import LIBRARIES, listed, read_listed
 from neuroute.core.errors import NeurouteError
 
 SETS = tuple(LIBRARIES)

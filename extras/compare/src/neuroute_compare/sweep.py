@@ -16,8 +16,7 @@ from neuroute.api.classical import with_reference
 from neuroute.api.evaluate import evaluate
 from neuroute.api.files import gather, generate
 from neuroute.api.model import Model
-from neuroute.api.train import prepare, train
-from neuroute.api.trainer import Trainer
+from neuroute.api.train import Trainer, prepare, train
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, check_writable, read_json, write_text
 from neuroute.core.lazy import mpl, pd

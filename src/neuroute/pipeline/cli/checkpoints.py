@@ -33,7 +33,7 @@ def train(
 
         take_weights(r, p.run_dir(run), p.network_code(run))
         return
-    from neuroute.api.trainer import Trainer
+    from neuroute.api.train import Trainer
     from neuroute.datasets.labels import restore_labels
     from neuroute.training.callbacks import make_loggers
     from neuroute.training.train import Settings

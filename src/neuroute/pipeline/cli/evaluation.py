@@ -100,7 +100,7 @@ def evaluate(
     A killed call resumes.  Several calls with --part, on several machines of one kind, share the work of
     one; a call without it then writes the records.
     """
-    from neuroute.api.options import choose_decoding
+    from neuroute.specs.decodings import choose_decoding
 
     how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)
     if model is not None and data is not None and evaluation is None and part is None:
@@ -211,9 +211,9 @@ def solve(
     The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--decoding to
     --revise).
     """
-    from neuroute.api.options import choose_decoding
-    from neuroute.api.solve_file import solve_file, split_names
+    from neuroute.api.solve import solve_file, split_names
     from neuroute.pipeline.plan.config import load_config
+    from neuroute.specs.decodings import choose_decoding
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the best so far is kept
     how = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment, images, revise, decoding)

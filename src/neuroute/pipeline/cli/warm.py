@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 LOADED = (  # what jobs load when they first need it
-    "neuroute.api.trainer", "neuroute.training.callbacks", "neuroute.evaluation.driver",
+    "neuroute.api.train", "neuroute.training.callbacks", "neuroute.evaluation.driver",
     "neuroute.datasets.labels", "neuroute.datasets.benchmarks", "neuroute.pipeline.rendering.render",
     "neuroute.pipeline.rendering.report", "neuroute.pipeline.rendering.verdicts", "neuroute.pipeline.dag.targets",
     # behind `core/lazy.py`, and what optimizers and backends load at their first use
