@@ -7,7 +7,7 @@ one of its options would take for a value of its own are set apart: see `command
 import sys
 from argparse import ArgumentParser
 
-from neuroute.pipeline.dag.options import refuse, say_in_one_line
+from neuroute.pipeline.dag.engine import refuse, say_in_one_line
 from snakemake_logger_plugin_neuroute.command_line import is_for_neuroute, separate_targets
 from snakemake_logger_plugin_neuroute.progress import LogHandler
 

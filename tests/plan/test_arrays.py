@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.pipeline.plan import arrays
+from neuroute.pipeline.plan import slurm
 from neuroute.pipeline.plan.plan import Plan
 from plans import plan_of
 
@@ -40,7 +40,7 @@ def submit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], li
 
 
 def test_what_hangs_on_others_is_sent_behind_them(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arrays.write_arrays(plan, None, Path("arrays"), None, "smoke")
+    slurm.write_arrays(plan, None, Path("arrays"), None, "smoke")
     files = sorted((tmp_path / "arrays").glob("*.txt"))
     written = [line.split()[4] for file in files for line in file.read_text().splitlines()]
     assert sorted(written) == sorted([*plan.label_jobs, *plan.runs, *plan.evaluations])
@@ -60,8 +60,8 @@ def test_what_hangs_on_others_is_sent_behind_them(plan: Plan, tmp_path: Path, mo
 
 
 def test_an_array_holds_no_more_than_slurm_takes(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "TASKS", 7)
-    arrays.write_arrays(plan, "icam/table1", Path("arrays"), None, "smoke")
+    monkeypatch.setattr(slurm, "TASKS", 7)
+    slurm.write_arrays(plan, "icam/table1", Path("arrays"), None, "smoke")
     jobs = [line for file in (tmp_path / "arrays").glob("*.txt") for line in file.read_text().splitlines()]
     sent, ran = submit(tmp_path, monkeypatch)
     sizes = [int(size) for line in sent for size in re.findall("--array=1-([0-9]+)", line)]

@@ -12,8 +12,8 @@ import yaml
 from refusals import one_line
 
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.dag.slurm import JobRequest, check_jobs, check_orphans
 from neuroute.pipeline.plan.estimates import LEAST_MINUTES, LEAST_MINUTES_TOGETHER, MB_TOGETHER, SHORT_S, Estimates
+from neuroute.pipeline.plan.slurm import JobRequest, check_jobs, check_orphans
 from plans import ROOT, SCALES, plan_of
 
 Install = Callable[..., None]

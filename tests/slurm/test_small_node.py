@@ -18,7 +18,7 @@ import pytest
 
 from checkout import TOY, copy_checkout, planned, toy
 from cluster import ask, missing, one_node
-from neuroute.pipeline.dag import slurm as dag_slurm
+from neuroute.pipeline.plan import slurm
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 CPUS, MEMORY_MB = 4, 8000
@@ -117,14 +117,14 @@ def test_a_job_that_never_starts_is_said(node: dict[str, str], tmp_path: Path, m
     )
     try:
         for _ in range(60):
-            if dag_slurm.say_pending(tmp_path, (), said.append):
+            if slurm.say_pending(tmp_path, (), said.append):
                 break
             time.sleep(0.5)
         assert re.match(
             rf"job {job.strip()} \(rule_train\) can never start: Partition(TimeLimit|Config); it asks partition short",
             said[0],
         )
-        assert dag_slurm.say_pending(tmp_path, [job.strip()], said.append) == []
-        assert dag_slurm.say_pending(tmp_path / "other", (), said.append) == []
+        assert slurm.say_pending(tmp_path, [job.strip()], said.append) == []
+        assert slurm.say_pending(tmp_path / "other", (), said.append) == []
     finally:
         ask(node, "scancel", job.strip())

@@ -29,8 +29,8 @@ def plan(
     changes: Changes = None,
 ) -> None:
     """List the jobs, time and disk of a target; nothing runs."""
-    from neuroute.pipeline.plan.arrays import write_arrays
     from neuroute.pipeline.plan.overview import describe
+    from neuroute.pipeline.plan.slurm import write_arrays
 
     if array and changes:
         raise NeurouteError("--array: its jobs read the config file alone; write there what --set changes")

@@ -14,11 +14,11 @@ from neuroute.core.files import check_folder, exclusive, write_json
 from neuroute.core.job import FAILED, SPENT
 from neuroute.core.text import printable
 from neuroute.pipeline.dag.rules import Rules, evaluation_of, or_workflow_error
-from neuroute.pipeline.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans, watch_pending
 from neuroute.pipeline.plan.build import check_solvers
 from neuroute.pipeline.plan.config import PLANNED_ENV
 from neuroute.pipeline.plan.overview import is_replaced
 from neuroute.pipeline.plan.preflight import check, check_gpus, has_gpu, without_gpu
+from neuroute.pipeline.plan.slurm import PROFILE, JobRequest, check_jobs, check_orphans, watch_pending
 
 
 @or_workflow_error

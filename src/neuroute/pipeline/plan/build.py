@@ -16,6 +16,7 @@ from neuroute.pipeline.plan.changes import (
     change_networks,
     give_weights,
     left_out,
+    short_scale,
     unreachable_runs,
     with_seed,
 )
@@ -24,7 +25,6 @@ from neuroute.pipeline.plan.needs import Log, Need, Solved
 from neuroute.pipeline.plan.paper import Paper
 from neuroute.pipeline.plan.papers import load_paper
 from neuroute.pipeline.plan.plan import Plan
-from neuroute.pipeline.plan.rehearsal import short_scale
 from neuroute.pipeline.plan.scale import Scale, changed, find_test_files
 from neuroute.pipeline.plan.shapes import SWEEP
 from neuroute.solvers.base import fitting_workers
