@@ -22,8 +22,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_whole
 from neuroute.core.yaml_files import validate
 from neuroute.networks.weights import describe, parameters
-from neuroute.pipeline.papers.zoo.paper import CVRP, KEY, TSP, VARIANTS, VRP, ZooScale
-from neuroute.pipeline.papers.zoo.tables import IMAGES, STARTS
+from neuroute.pipeline.papers.zoo.paper import CVRP, IMAGES, KEY, STARTS, TSP, VARIANTS, VRP, ZooScale
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import load_config
 from neuroute.pipeline.plan.plan import Plan

@@ -12,7 +12,7 @@ from neuroute.pipeline.papers.icam.tables import reference_note, sets_of
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering.cells import gap_cell, interval_cell
-from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.render import draw_table
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import WHOLE, Cell, Column, Row, Table, described, fixed
 from neuroute.specs.objects import Dataset

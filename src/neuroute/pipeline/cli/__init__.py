@@ -19,9 +19,8 @@ from neuroute.core.dotted import BESIDE, entries, how_to_get, load
 from neuroute.core.errors import Interrupted, NeurouteError, may_pass
 from neuroute.core.job import TEMPORARY
 from neuroute.core.text import printable
-from neuroute.pipeline.cli.checkpoints import import_weights, train
 from neuroute.pipeline.cli.data import export, fetch, generate, label
-from neuroute.pipeline.cli.evaluation import evaluate, models, solve
+from neuroute.pipeline.cli.models import evaluate, import_weights, models, solve, train
 from neuroute.pipeline.cli.overview import doctor, init, plan, schema, why
 from neuroute.pipeline.cli.results import claims, difference, keep, render, report, verify
 from neuroute.pipeline.cli.warm import warm

@@ -23,7 +23,7 @@ Needs = dict[Declaration, list[Need]]
 class Paper:
     """One paper: what it trains, labels, measures and shows.
 
-    Its artifacts are declared in the modules of its folder that begin with `table` or `figure`.
+    Its artifacts are declared in paper.py, and in the modules of its folder that begin with `table` or `figure`.
 
     Attributes:
         key: of one word, as in `sit`.
@@ -63,7 +63,9 @@ class Paper:
 
         Raises NeurouteError if two have one name, or if a user's own cannot be imported.
         """
-        stems = sorted(file.stem for pattern in ("table*.py", "figure*.py") for file in self.folder.glob(pattern))
+        stems = sorted(
+            file.stem for pattern in ("paper.py", "table*.py", "figure*.py") for file in self.folder.glob(pattern)
+        )
         with code_in(self.folder):
             modules = [importlib.import_module(f"neuroute.pipeline.papers.{self.key}.{stem}") for stem in stems]
         declared = sorted((d for module in modules for d in declarations_in(module)), key=lambda d: d.place)

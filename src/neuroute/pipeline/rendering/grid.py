@@ -27,7 +27,7 @@ from neuroute.pipeline.rendering.cells import (
     solver_name,
     with_budget,
 )
-from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.render import draw_table
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import (
     HERE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.render import draw_table
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, Value
 from neuroute.specs.objects import GivenRun, Reinforced, Run

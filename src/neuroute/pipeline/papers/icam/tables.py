@@ -37,7 +37,7 @@ from neuroute.pipeline.rendering.grid import (
     needs_of,
     of_each,
 )
-from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.render import draw_table
 from neuroute.pipeline.rendering.settings import (
     Setting,
     changes_note,

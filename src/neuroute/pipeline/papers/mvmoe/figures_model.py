@@ -15,7 +15,7 @@ from neuroute.pipeline.papers.mvmoe.tables import quoted
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import diagram as dg
 from neuroute.pipeline.rendering import maps, style
-from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.render import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, line, new_figure
 from neuroute.pipeline.rendering.table import decimal

@@ -35,7 +35,7 @@ from neuroute.pipeline.rendering.cells import (
     summary_cell,
 )
 from neuroute.pipeline.rendering.grid import MEAN_GAP, Grid, Method, Quantity, grid_table, needs_of
-from neuroute.pipeline.rendering.notes import draw_table, notes
+from neuroute.pipeline.rendering.render import draw_table, notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, line, mark, new_figure
 from neuroute.pipeline.rendering.table import HERE, Cell, Column, Row, Table, decimal, described, duration

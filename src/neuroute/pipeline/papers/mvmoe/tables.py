@@ -46,7 +46,7 @@ from neuroute.pipeline.rendering.grid import (
     grid_table,
     needs_of,
 )
-from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.render import draw_table
 from neuroute.pipeline.rendering.settings import drawn_instances
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import WHOLE, Cell, Column, Row, Table, Value, duration

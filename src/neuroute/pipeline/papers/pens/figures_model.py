@@ -13,7 +13,7 @@ from neuroute.pipeline.papers.pens import paper as pens
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import diagram as dg
 from neuroute.pipeline.rendering import maps, style
-from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.render import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MEASURED, Drawing, new_figure
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, fixed

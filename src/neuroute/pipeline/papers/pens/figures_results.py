@@ -19,7 +19,7 @@ from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import mean_of_gaps_cell, number, printed_numbers, solver_name
 from neuroute.pipeline.rendering.grid import needs_of
-from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.render import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import (
     MEASURED,

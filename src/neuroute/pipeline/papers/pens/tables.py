@@ -24,7 +24,7 @@ from neuroute.pipeline.rendering.grid import (
     needs_of,
     record,
 )
-from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.render import draw_table
 from neuroute.pipeline.rendering.settings import parse
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import HERE, Cell, Column, Row, Table, described, duration, fixed

@@ -36,7 +36,7 @@ from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import behind, mean_cell, model_here
-from neuroute.pipeline.rendering.notes import draw_table, notes
+from neuroute.pipeline.rendering.render import draw_table, notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import Drawing
 from neuroute.pipeline.rendering.table import HERE as MODEL_HERE

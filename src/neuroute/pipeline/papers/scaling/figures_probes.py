@@ -18,7 +18,7 @@ from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import model_here
 from neuroute.pipeline.rendering.maps import Array
-from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.render import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import Drawing
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, described, fixed

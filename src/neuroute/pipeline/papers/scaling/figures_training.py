@@ -17,7 +17,7 @@ from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import printed_gap, printed_numbers
-from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.render import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import Drawing
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, described, fixed

@@ -41,7 +41,7 @@ from neuroute.pipeline.rendering.grid import (
     parameters,
     record,
 )
-from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.render import draw_table
 from neuroute.pipeline.rendering.settings import printed_values
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import (

@@ -17,7 +17,7 @@ from neuroute.pipeline.plan.needs import Log, artifact, tested
 from neuroute.pipeline.rendering import diagram as dg
 from neuroute.pipeline.rendering import maps, style
 from neuroute.pipeline.rendering.cells import gap_cell
-from neuroute.pipeline.rendering.notes import notes
+from neuroute.pipeline.rendering.render import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MEASURED, Drawing, drawable, hidden_note, new_figure
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, decimal, described, fixed

@@ -28,7 +28,7 @@ from neuroute.pipeline.rendering.grid import (
     needs_of,
     of_each,
 )
-from neuroute.pipeline.rendering.notes import draw_table
+from neuroute.pipeline.rendering.render import draw_table
 from neuroute.pipeline.rendering.settings import changes_note, licence_table, printed_values
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import (
