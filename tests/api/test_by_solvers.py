@@ -9,8 +9,9 @@ import pytest
 from commands import call, done, refused
 from untrained import tsp_text
 
-from neuroute.api.classical import available, solve_with, with_reference
+from neuroute.api.classical import available, solve_with
 from neuroute.api.files import read_instances
+from neuroute.api.reference import with_reference
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.instances.arrays import check_arrays
 from neuroute.problems.instances.instance import Instances

@@ -1,33 +1,25 @@
-"""Solvers for users: which can solve an instance, and their answers, checked; references for gaps of others.
+"""Solvers for users: which can solve an instance, and their answers, checked.
 
 Each ends by its own budget, which its module states, or after so many seconds; `QUICK` ones by themselves.
 Files are solved in their own distances, rounded as the libraries round them; arrays in distances that are not rounded.
 """
 
-import logging
 import math
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import cache, partial
-from itertools import repeat
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from neuroute.api.files import read_instances
 from neuroute.api.solution import Solution
 from neuroute.core import limited
 from neuroute.core.errors import NeurouteError, did_you_mean, near
-from neuroute.core.progress import Progress
-from neuroute.datasets.chunks import solver_pool
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.problems.instances.distances import all_distances, fills_unit_square, in_unit_square, scale_points
-from neuroute.problems.instances.export import check_export, instance_arrays, solution_arrays, write_npz
-from neuroute.problems.instances.instance import Instance, Instances
+from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import format_instance
 from neuroute.problems.registry import entries
 from neuroute.problems.tsp import check_coordinates
@@ -267,76 +259,3 @@ def _load_compiler() -> None:
         import numba.np.arraymath  # noqa: F401
     finally:
         del sys.modules[blas]
-
-
-log = logging.getLogger(__name__)
-
-
-def with_reference(instances: Instances, solver: str, out: Path | None, workers: int) -> Instances:
-    """Return the instances with a solver's solutions as their references; seeds are 0.
-
-    Solved in `workers` processes; kept beside `out`, but for files and several sizes, from where a later call with the
-    same instances, solver and version takes them.  Raises NeurouteError if the solver cannot solve them, its answers
-    cannot be kept, what is kept is of anything else, or if the solver fails or a worker dies.
-    """
-    for group in instances.groups:
-        check_solver(solver, group.members[0])
-    keep, search = None, f"{get(solver).version()}, no limit"
-    sizes, files = {each.n for each in instances.members}, any(each.file for each in instances.members)
-    if out is not None and len(sizes) == 1 and not files:
-        keep = out.with_name(f"{out.stem}.{solver}.npz")
-    if keep is not None and keep.exists():
-        log.info("references of %s are those in %s", solver, keep)
-        return _reuse(instances, keep, search)
-    if keep is not None:
-        check_export(instances, keep, "npz")
-    solutions = _solve(instances, solver, workers)
-    lengths = [each.length(stops) for each, stops in zip(instances.members, solutions, strict=True)]
-    solved = instances.with_solutions(solutions, lengths)
-    if keep is not None:
-        arrays = {**instance_arrays(solved), **solution_arrays(solved), "solver": np.array(search)}
-        write_npz(keep, arrays)
-        log.info("references of %s are kept in %s", solver, keep)
-    return solved
-
-
-def _solve(instances: Instances, solver: str, workers: int) -> list[np.ndarray]:
-    """Return a solution of each instance."""
-    solutions = list[np.ndarray]()
-    what, count = f"{solver}, for reference", instances.count
-    with solver_pool(min(workers, count)) as pool, Progress(count, what) as bar:
-        run = map if pool is None else pool.map
-        try:
-            for answer in run(solve_with, repeat(solver), instances.members):
-                solutions.append(answer.stops)
-                bar.add(1)
-        except BrokenProcessPool:
-            raise NeurouteError(
-                f"a {solver} worker died (killed, or out of memory); run again with fewer --workers"
-            ) from None
-    return solutions
-
-
-def _reuse(instances: Instances, keep: Path, search: str) -> Instances:
-    """Return the instances with the references of a file.
-
-    search: solver and version, as the file states them.  Raises NeurouteError if it is of any other, or of instances
-    that differ in any array.
-    """
-    mend = "move it away, or give another --out"
-    previous, arrays = read_instances(keep), instance_arrays(instances)
-    kept_arrays = instance_arrays(previous)
-    nothing = np.empty(0)
-    pairs = {key: (kept_arrays.get(key, nothing), arrays.get(key, nothing)) for key in {*kept_arrays, *arrays}}
-    differ = sorted(key for key, pair in pairs.items() if not np.array_equal(*pair))
-    solutions, reference = previous.solutions, previous.reference
-    if differ or solutions is None or reference is None:
-        what = f"{', '.join(differ)} differ{'s' * (len(differ) == 1)}" if differ else "none is solved"
-        raise NeurouteError(f"{keep}: holds other instances ({what}); {mend}")
-    with np.load(keep, allow_pickle=False) as file:
-        kept_search = str(file["solver"]) if "solver" in file.files else "unknown"
-    if kept_search != search:
-        raise NeurouteError(
-            f"{keep}: its references are of another search ({kept_search}; asked for: {search}); {mend}"
-        )
-    return instances.with_solutions(list(solutions))

@@ -261,7 +261,7 @@ def evaluate(
     decoding = resolve_decoding(model.net, decoding)
     _check(model, instances, decoding, out)
     if reference is not None:
-        from neuroute.api.classical import with_reference  # solvers compile when they are imported
+        from neuroute.api.reference import with_reference  # solvers compile when they are imported
 
         instances = with_reference(instances, reference, out, workers or os.cpu_count() or 1)
     budget = devices.memory_budget_gb(model.place, memory_gb)

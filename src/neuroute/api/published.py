@@ -1,28 +1,22 @@
-"""Published test sets: files for the plan, and sets of public instances with the best costs known.
+"""Published test sets for the plan: any file that `api.files` reads, and the solutions beside MVMoE's pickles.
 
-The plan takes any file that `api.files` reads, and the solutions beside MVMoE's pickles: a file for each solver
-(`hgs_cvrp50_uniform.pkl`), of (cost, customers), 0 between routes.
-
-The sets are those of the survey of neural routing solvers (Ba et al., arXiv 2602.21761): TSPLIB with plane coordinates,
-the National and VLSI collections, the clustered ones of the 8th DIMACS challenge, and of CVRPLIB the sets X and AGS.
+Solutions lie beside instances, a file for each solver (`hgs_cvrp50_uniform.pkl`): (cost, customers), 0 between routes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from neuroute.api.files import read_instances
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import place_of, published_instances, read_known, read_manifest
-from neuroute.datasets.fetch import fetch_again, provide
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import Facts, instances_digest, write_shard
 from neuroute.datasets.streams import write_instances
 from neuroute.problems.instances.arrays import refuse
-from neuroute.problems.instances.instance import Instance, Instances
+from neuroute.problems.instances.instance import Instances
 from neuroute.problems.instances.pickled import read_pickle
 from neuroute.problems.vrp import Vrp, from_routes, lengths
 from neuroute.specs.data import SHARD, Labels
@@ -127,54 +121,3 @@ def _solutions(path: Path, instances: Vrp) -> np.ndarray:
     off = np.abs(np.array(costs) / lengths(instances, solutions) - 1)
     refuse(~(off <= TOLERANCE), path, "its stated cost is not that of its solution")
     return solutions
-
-
-LIBRARIES = {  # set -> benchmark that is downloaded for it, and part of it
-    "tsplib": ("tsplib", ""), "x": ("cvrplib", "X"), "ags": ("cvrplib", "Arnold"), "national": ("national", ""),
-    "vlsi": ("vlsi", ""), "dimacs": ("dimacs", ""),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Listed:
-    """An instance of a set: `n` nodes (TSP) or customers (CVRP), and the best cost known in its own distances."""
-
-    set: str
-    name: str
-    problem: str
-    n: int
-    best_known: float
-
-
-def listed(name: str) -> list[Listed]:
-    """Return the instances of a set, smallest first, wherever their files are."""
-    benchmark, part = LIBRARIES[name]
-    problem = "cvrp" if benchmark == "cvrplib" else "tsp"
-    return [
-        Listed(name, k.name, problem, k.nodes - (problem == "cvrp"), k.optimum)
-        for k in published_instances(benchmark).values()
-        if not part or k.set == part
-    ]
-
-
-def read_listed(each: Listed, folder: Path) -> Instance | None:
-    """Return an instance of `folder`, else of those that come with the package; None if neither has it.
-
-    Raises NeurouteError if the file is altered or cannot be read.
-    """
-    benchmark, _ = LIBRARIES[each.set]
-    place = place_of(folder, each.name, benchmark)
-    if place is None:
-        return None
-    return replace(read_known(place, each.name, benchmark), name=each.name, best_known=each.best_known)
-
-
-def fetch_set(name: str, work: Path) -> Path:
-    """Download into `work` what is missing of a set's library, as far as there is a network; returns the folder."""
-    benchmark, _ = LIBRARIES[name]
-    manifest = work / "benchmarks" / f"{benchmark}.json"
-    if manifest.exists():
-        fetch_again({benchmark: manifest})
-    else:
-        provide(benchmark, manifest, manifest.with_suffix(""), None)
-    return read_manifest(manifest, benchmark)[0]

@@ -12,7 +12,7 @@ from typing import Any
 
 from neuroute.api import classical, zoo
 from neuroute.api.model import Model
-from neuroute.api.published import fetch_set
+from neuroute.api.reference import fetch_set
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.files import check_folder, check_writable, write_json, write_text

@@ -11,7 +11,7 @@ import numpy as np
 
 from neuroute import Instance
 from neuroute.api.files import load_all
-from neuroute.api.published import LIBRARIES, listed, read_listed
+from neuroute.api.reference import LIBRARIES, listed, read_listed
 from neuroute.core.errors import NeurouteError
 
 SETS = tuple(LIBRARIES)

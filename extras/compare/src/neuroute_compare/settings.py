@@ -94,6 +94,6 @@ class Compare(Spec):
     @property
     def benchmarks(self) -> list[str]:
         """The benchmarks that are downloaded for it."""
-        from neuroute.api.published import LIBRARIES  # here, as plans need neither numpy nor what reads instances
+        from neuroute.api.reference import LIBRARIES  # here, as plans need neither numpy nor what reads instances
 
         return sorted({LIBRARIES[name][0] for name in self.sets if name in LIBRARIES})

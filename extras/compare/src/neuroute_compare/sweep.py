@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from neuroute import Decoding
-from neuroute.api.classical import with_reference
 from neuroute.api.evaluate import evaluate
 from neuroute.api.files import gather, generate
 from neuroute.api.model import Model
+from neuroute.api.reference import with_reference
 from neuroute.api.train import Trainer, prepare, train
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, check_writable, read_json, write_text
