@@ -24,8 +24,7 @@ from neuroute.networks.blocks.layers import AafmLayer
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.specs.objects import Dataset, Labels, Network, Reinforced, Run, Stage
-from neuroute.training.batches import Scheme
-from neuroute.training.distributed import World
+from neuroute.training.batches import Scheme, World
 from neuroute.training.reinforce import reinforce
 
 INSTANCES, NODES, WIDTH, FEED_FORWARD = 32, 100, 128, 512

@@ -30,8 +30,7 @@ from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.sit import Sit
 from neuroute.specs.objects import Dataset, Decoding, Labels, Network, Reinforced, Run, Stage, Supervised
-from neuroute.training.batches import Scheme
-from neuroute.training.distributed import World
+from neuroute.training.batches import Scheme, World
 from neuroute.training.reinforce import reinforce
 from neuroute.training.reinforce_vrp import reinforce as reinforce_vrp
 from neuroute.training.supervised import PathDecision, SupervisedBatches

@@ -11,8 +11,7 @@ from checkout import MICRO, Snakemake, copy_checkout, planned, replace
 from neuroute.core.files import read_json
 from neuroute.networks.weights import build
 from neuroute.pipeline.plan.build import build_plan
-from neuroute.pipeline.plan.config import parse_config
-from neuroute.pipeline.plan.preflight import has_gpu
+from neuroute.pipeline.plan.config import has_gpu, parse_config
 
 pytestmark = pytest.mark.dag
 RUNS = ("icam_tsp", "abl_afm", "abl_afm_cab", "abl_aafm")  # of Table 9

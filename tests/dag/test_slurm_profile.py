@@ -14,7 +14,7 @@ import pytest
 
 from checkout import Snakemake, copy_checkout
 from neuroute.pipeline.dag.engine import Engine
-from neuroute.pipeline.plan.preflight import has_gpu
+from neuroute.pipeline.plan.config import has_gpu
 
 pytestmark = [
     pytest.mark.dag,

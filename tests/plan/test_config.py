@@ -10,8 +10,7 @@ from refusals import one_line
 from neuroute.core.errors import NeurouteError
 from neuroute.core.yaml_files import read_yaml
 from neuroute.pipeline.plan.build import build_plan
-from neuroute.pipeline.plan.config import load_config, parse_config, schemas
-from neuroute.pipeline.plan.preflight import check
+from neuroute.pipeline.plan.config import check_folders, load_config, parse_config, schemas
 from plans import ROOT
 
 
@@ -99,13 +98,13 @@ def test_a_file_in_another_encoding_than_utf_8_is_one_line(tmp_path: Path) -> No
 def test_a_folder_that_cannot_be_written_stops_snakemake_before_its_first_job(tmp_path: Path, key: str) -> None:
     (tmp_path / "file").write_text("")
     folders = {"work_dir": str(tmp_path / "work"), "results_dir": str(tmp_path / "results")}
-    check(build_plan(parse_config({"papers": ["pens"], **folders})))
+    check_folders(parse_config({"papers": ["pens"], **folders}))
     folders[key] = str(tmp_path / "file" / "below")
     with pytest.raises(NeurouteError, match=r"file/below.*: cannot write here \(.*\); check the folder's rights$"):
-        check(build_plan(parse_config({"papers": ["pens"], **folders})))
+        check_folders(parse_config({"papers": ["pens"], **folders}))
     folders[key] = str(tmp_path / "my own")
     with pytest.raises(NeurouteError, match=rf"^config.yaml: {key}: '.*/my own' contains ' '"):
-        check(build_plan(parse_config({"papers": ["pens"], **folders})))
+        check_folders(parse_config({"papers": ["pens"], **folders}))
     assert not (tmp_path / "my own").exists()
 
 

@@ -7,10 +7,9 @@ import pytest
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.flops import RunFlops, per_solution
 from neuroute.pipeline.plan.build import build_plan
-from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.config import has_gpu, parse_config
 from neuroute.pipeline.plan.estimates import Estimates
 from neuroute.pipeline.plan.overview import describe
-from neuroute.pipeline.plan.preflight import has_gpu
 from neuroute.solvers import base
 from neuroute.specs.objects import Dataset, Decoding
 from plans import plan_of

@@ -14,8 +14,7 @@ import pytest
 from neuroute.core import gpus
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import lock, open_lock
-from neuroute.pipeline.plan.config import Config
-from neuroute.pipeline.plan.preflight import check_gpus, without_gpu
+from neuroute.pipeline.plan.config import Config, check_gpus, without_gpu
 
 TAKE = """
 import sys, time

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from neuroute.specs.trainings import Elite
-from neuroute.training.distributed import World
+from neuroute.training.batches import World
 from neuroute.training.reinforce import Reinforcement
 
 Built = tuple[float, Tensor]  # reward and log-probability of a solution

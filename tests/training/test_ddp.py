@@ -126,7 +126,7 @@ sys.path.insert(0, sys.argv[1])
 import torch
 import torch.distributed as dist
 from neuroute.training import train
-from neuroute.training.distributed import World
+from neuroute.training.batches import World
 from test_ddp import gradients, runs
 folder, rank = Path(sys.argv[2]), int(os.environ["RANK"])
 for number, (name, run) in enumerate(runs().items()):

@@ -20,8 +20,7 @@ from neuroute.pipeline.papers.rivals.paper import rivals
 from neuroute.pipeline.plan.config import Config, load_scale
 from neuroute.problems.registry import PARTS
 from neuroute.specs.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
-from neuroute.training.batches import Batches, Scheme
-from neuroute.training.distributed import World
+from neuroute.training.batches import Batches, Scheme, World
 from neuroute.training.supervised import TrainingSet
 from neuroute.training.train import DECISION, Settings, train
 from neuroute_systems.dgl.system import BeamPool

@@ -44,9 +44,8 @@ from neuroute.networks.weights import (
 from neuroute.problems.registry import Part
 from neuroute.specs.objects import Network, Precision, Run
 from neuroute.specs.trainings import Reinforced
-from neuroute.training.batches import Batches, Scheme
+from neuroute.training.batches import Batches, Scheme, World, join
 from neuroute.training.callbacks import Callback
-from neuroute.training.distributed import World, join
 from neuroute.training.loop import TrainingLoop, load_whole, on_host
 from neuroute.training.network_checks import check_network, in_one_line
 

@@ -16,7 +16,7 @@ from neuroute.networks.lehd import Lehd
 from neuroute.networks.pomo import Pomo
 from neuroute.solvers import nearest
 from neuroute.specs.objects import Dataset
-from neuroute.training.distributed import World
+from neuroute.training.batches import World
 from neuroute_systems.dgl.system import BeamPool
 from neuroute_systems.dgl.training import PoolBatches, beam_pool, log_of_first
 from tiny import N, pooled, scheme_of

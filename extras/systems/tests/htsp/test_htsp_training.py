@@ -14,7 +14,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.flops import training_per_sample
 from neuroute.specs.objects import Network, Run
-from neuroute.training.distributed import World
+from neuroute.training.batches import World
 from neuroute.training.sampling_streams import noise, sampling
 from neuroute_systems.htsp.decoding import PathBatch
 from neuroute_systems.htsp.network import Htsp

@@ -15,9 +15,8 @@ from neuroute.core.job import FAILED, SPENT
 from neuroute.core.text import printable
 from neuroute.pipeline.dag.rules import Rules, evaluation_of, or_workflow_error
 from neuroute.pipeline.plan.build import check_solvers
-from neuroute.pipeline.plan.config import PLANNED_ENV
+from neuroute.pipeline.plan.config import PLANNED_ENV, check_folders, check_gpus, has_gpu, without_gpu
 from neuroute.pipeline.plan.overview import is_replaced
-from neuroute.pipeline.plan.preflight import check, check_gpus, has_gpu, without_gpu
 from neuroute.pipeline.plan.slurm import PROFILE, JobRequest, check_jobs, check_orphans, watch_pending
 
 
@@ -26,7 +25,7 @@ def start(rules: Rules) -> None:
     """Raises WorkflowError for what can be known to be missing before the first job."""
     plan, engine = rules.plan, rules.engine
     needed = engine.needed()
-    check(plan)
+    check_folders(plan.config)
     if engine.is_local:
         engine.start_at_once()
         check_gpus(plan.config, engine.gpus)

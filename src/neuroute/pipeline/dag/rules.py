@@ -25,10 +25,9 @@ from neuroute.datasets.benchmarks import instance_file, published_instances
 from neuroute.pipeline.dag.engine import Engine
 from neuroute.pipeline.dag.targets import ExplainTargets
 from neuroute.pipeline.plan.build import build_plan, settle
-from neuroute.pipeline.plan.config import PLANNED_ENV, parse_config
+from neuroute.pipeline.plan.config import PLANNED_ENV, gpus, parse_config
 from neuroute.pipeline.plan.estimates import Estimates
 from neuroute.pipeline.plan.plan import Plan
-from neuroute.pipeline.plan.preflight import gpus
 from neuroute.specs.objects import Artifact, GivenRun, Reinforced, formats
 
 T = TypeVar("T")

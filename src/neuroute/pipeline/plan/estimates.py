@@ -12,8 +12,8 @@ from typing import Literal
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.evaluation.flops import RunFlops, counts, decisions_per_batch
+from neuroute.pipeline.plan.config import gpus
 from neuroute.pipeline.plan.plan import Plan
-from neuroute.pipeline.plan.preflight import gpus
 from neuroute.solvers.base import at_size
 from neuroute.solvers.registry import FROM_FILES, get
 from neuroute.specs.data import with_count
