@@ -169,6 +169,13 @@ def test_damaged_files_are_one_line(file: str, damage: Callable[[str], str], mes
         judge_kept(folder)
 
 
+def test_what_smoke_measured_is_not_judged(tmp_path: Path) -> None:
+    folder = shutil.copytree(LAPTOP, tmp_path / "smoke", ignore=shutil.ignore_patterns("*.png"))
+    for file in folder.rglob("*.csv"):
+        file.write_text(file.read_text().replace(",laptop,", ",smoke,"))
+    assert {each.verdict for of_paper in judge_kept(folder).values() for each in of_paper} == {"not judged"}
+
+
 def test_what_several_commits_measured_is_one_line(tmp_path: Path) -> None:
     folder = shutil.copytree(LAPTOP, tmp_path / "laptop", ignore=shutil.ignore_patterns("*.png"))
     table = folder / "icam" / "table9.csv"

@@ -24,6 +24,7 @@ from neuroute.core.lazy import pd
 from neuroute.core.source import short_commit, source
 from neuroute.core.text import csv_text
 from neuroute.pipeline.plan.papers import all_papers, load_paper
+from neuroute.pipeline.plan.scale import load_scale, scale_names
 from neuroute.pipeline.rendering.style import with_suffix
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table
 from neuroute.pipeline.rendering.verdicts import Claimed, Judged, effect, in_unit, judge_all, number, with_holm
@@ -171,9 +172,14 @@ class KeptTables:
             raise NeurouteError(f"{path}: no rows; run `neuroute keep` again")
         return lines
 
+    @property
+    def files(self) -> list[Path]:
+        """The CSVs of the tables and figures."""
+        return sorted(path for kind in ("table", "figure") for path in self._place.glob(f"{kind}*.csv"))
+
     def check(self) -> None:
         """Raise NeurouteError if a kept table or figure is of several commits, or a table is not as it was kept."""
-        for path in sorted(path for kind in ("table", "figure") for path in self._place.glob(f"{kind}*.csv")):
+        for path in self.files:
             stated = dict.fromkeys(line.get("commit") or "" for line in _read_lines(path))
             commits = dict.fromkeys(commit for each in stated for commit in each.split("; "))
             if len(commits) > 1:
@@ -325,7 +331,7 @@ def _value(text: str | None) -> float | str | None:
 
 
 def judge_kept(folder: Path) -> Claimed:
-    """Judge what the papers claim by the tables that lie in a folder of docs/measured.
+    """Judge what the papers claim by the tables that lie in a folder of docs/measured, unless its scale judges nothing.
 
     Raises NeurouteError if there is no such folder, behind.csv there is missing, not valid or of other tables, a table
     is of several commits, or a claim names cells that a kept table lacks.
@@ -336,7 +342,9 @@ def judge_kept(folder: Path) -> Claimed:
     tables = {key: KeptTables(folder, key, paper.headline) for key, paper in papers.items()}
     for each in tables.values():
         each.check()
-    judged = {key: judge_all(paper, tables[key]) for key, paper in papers.items()}
+    stated = {line.get("scale") for each in tables.values() for path in each.files for line in _read_lines(path)[:1]}
+    judges = all(load_scale(name, []).verdicts for name in scale_names() if name in stated)
+    judged = {key: judge_all(paper, tables[key], judges) for key, paper in papers.items()}
     return with_holm({key: claims for key, claims in judged.items() if claims})
 
 
