@@ -1,13 +1,14 @@
 """Puts the workflow into the wheel, from where `neuroute init` copies it; pyproject.toml has the rest."""
 
 import shutil
+import sys
 from pathlib import Path
-from runpy import run_path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PARTS = run_path(str(Path(__file__).parent / "src" / "neuroute" / "core" / "parts.py"))["PARTS"]
+sys.path.insert(0, str(Path(__file__).parent / "src"))
+from neuroute.core.source import PARTS
 
 
 class BuildWithWorkflow(build_py):

@@ -1,4 +1,7 @@
-"""Which version of the package made something: the commit of its own source, wherever it is used from."""
+"""The package's source: which version made something, wherever it is used from, and what of a checkout goes along.
+
+setup.py imports it, where no other package is.
+"""
 
 import json
 import os
@@ -10,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from neuroute.core.digest import code_folders
+
+# What of a checkout a folder to work in needs; setup.py puts it into wheels.
+PARTS = ("Snakefile", "config.yaml", "config", "environment.yml", "workflow", "profiles", "docs/examples")
+
 
 PACKAGE = Path(__file__).resolve().parents[1]
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.parts import PARTS
+from neuroute.core.source import PARTS
 from neuroute.pipeline.cli.options import Changes, ConfigFile, ScaleName, load_plan
 
 
