@@ -28,7 +28,7 @@ from neuroute.evaluation.loaded import CLOCK_ARRAYS, CLOCKS
 from neuroute.pipeline.cli.warm import _command
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import load_config
-from neuroute.training import loop, reconstruction
+from neuroute.training import loop, self_improvement
 
 ROOT = Path(__file__).resolve().parents[1]
 EVERY_S = 0.02  # between two saves: these jobs take seconds, not days
@@ -110,7 +110,7 @@ def command(folder: Path, *arguments: str, limit: int | None = None) -> int:
 def count_steps() -> None:
     """Write a letter for each chunk solved, batch trained and step of a decoding; save often."""
     loop.SHARE = 1
-    loop.SAVE_EVERY_S = reconstruction.SAVE_EVERY_S = loaded.KEEP_EVERY_S = labels.KEEP_EVERY_S = EVERY_S
+    loop.SAVE_EVERY_S = self_improvement.SAVE_EVERY_S = loaded.KEEP_EVERY_S = labels.KEEP_EVERY_S = EVERY_S
     steps = os.open("../steps.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def counted(function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:

@@ -14,7 +14,7 @@ from snakemake import cli
 from snakemake.common.configfile import load_configfile
 
 from checkout import MICRO, ROOT, Snakemake, copy_checkout
-from neuroute.pipeline.dag.targets import explain
+from neuroute.pipeline.dag.rules import explain
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import parse_config
 from snakemake_logger_plugin_neuroute.command_line import is_for_neuroute, separate_targets

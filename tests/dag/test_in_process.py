@@ -21,10 +21,10 @@ from neuroute.api import zoo
 from neuroute.core.files import read_json
 from neuroute.networks.weights import build, describe_source
 from neuroute.pipeline.cli import data, models, results
-from neuroute.pipeline.dag.targets import headlines
 from neuroute.pipeline.plan.build import Plan, build_plan, settle
 from neuroute.pipeline.plan.config import load_config
 from neuroute.pipeline.plan.overview import costs
+from neuroute.pipeline.rendering.verdicts import headlines
 from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.objects import Run, formats
 

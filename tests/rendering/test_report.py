@@ -10,7 +10,6 @@ import pytest
 
 from fabricated_scaling import SCALE, study_of
 from neuroute.core.errors import NeurouteError
-from neuroute.pipeline.dag.targets import headlines
 from neuroute.pipeline.papers.scaling.paper import ScalingScale
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
@@ -18,7 +17,7 @@ from neuroute.pipeline.rendering import report as report_module
 from neuroute.pipeline.rendering.render import render
 from neuroute.pipeline.rendering.report import Coverage, Overview, coverage_lines, write_report
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table
-from neuroute.pipeline.rendering.verdicts import Judged, told_in_short
+from neuroute.pipeline.rendering.verdicts import Judged, headlines, told_in_short
 from test_claims import FABRICS, finding
 
 VOID = {"meta", "img", "br", "link", "hr", "input"}

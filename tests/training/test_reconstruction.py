@@ -18,8 +18,8 @@ from neuroute.datasets.store import load_tours
 from neuroute.decoding.decode import SEARCH, construct
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.specs.objects import Network
-from neuroute.training import reconstruction
-from neuroute.training.reconstruction import ReconstructedSet, Rounds
+from neuroute.training import self_improvement
+from neuroute.training.self_improvement import ReconstructedSet, Rounds
 from test_resuming import assert_same
 from tiny import copy_weights, log_lines, run_training, same_weights, set_gaps
 from tiny_rounds import N, feasible, lengths, make_run, network, rounds
@@ -42,7 +42,7 @@ def in_order(solutions: np.ndarray) -> np.ndarray:
 @pytest.fixture
 def poor_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let trainings start from long solutions, so that it is no matter of luck whether labels get shorter."""
-    monkeypatch.setattr(reconstruction, "load_tours", lambda *labels: in_order(load_tours(*labels)))
+    monkeypatch.setattr(self_improvement, "load_tours", lambda *labels: in_order(load_tours(*labels)))
 
 
 # -- rounds ---------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_killed_while_it_re_constructs_it_goes_on_there(
     """Parts of 9, 9 and 6 instances; killed in the second iteration of the second, kept or not after the first."""
     monkeypatch.setattr("neuroute.training.loop.SAVE_EVERY_S", -1.0)
     monkeypatch.setattr("neuroute.training.loop.SHARE", -1.0)
-    monkeypatch.setitem(reconstruction.MAX_NODES_PER_BATCH, "cpu", 9 * N)
+    monkeypatch.setitem(self_improvement.MAX_NODES_PER_BATCH, "cpu", 9 * N)
     run = make_run(problem)
     whole = run_training(run, tmp_path / "whole", store)
     calls: list[tuple[int, int]] = []  # (first instance, iterations done) of every iteration
@@ -279,7 +279,7 @@ def test_killed_while_it_re_constructs_it_goes_on_there(
             done += 1
             yield each
 
-    monkeypatch.setattr(reconstruction, "SAVE_EVERY_S", saved_s)
+    monkeypatch.setattr(self_improvement, "SAVE_EVERY_S", saved_s)
     monkeypatch.setattr(ReconstructedSet, "improve", improve)
     monkeypatch.setattr(search, "reconstruct", watched)
     with pytest.raises(Killed):

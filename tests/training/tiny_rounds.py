@@ -7,7 +7,7 @@ import numpy as np
 
 from neuroute.problems.registry import Part
 from neuroute.specs.objects import Dataset, Labels, Network, Reconstruction, Run
-from neuroute.training.reconstruction import ReconstructedSet, Rounds
+from neuroute.training.self_improvement import ReconstructedSet, Rounds
 from tiny import run_of, scheme_of
 
 N = 16

@@ -23,7 +23,7 @@ PARTS: dict[str, dict[str, str]] = {
         "supervised": "neuroute.training.supervised:supervised",
         "path-tsp": "neuroute.training.supervised:PathTspBatches",
         "self-improvement": "neuroute.training.self_improvement:SelfImprovementBatches",
-        "reconstruction": "neuroute.training.reconstruction:TourRounds",
+        "reconstruction": "neuroute.training.self_improvement:TourRounds",
         "reinforce": "neuroute.training.reinforce:reinforce",
     },
     "cvrp": {

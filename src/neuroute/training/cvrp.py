@@ -20,8 +20,7 @@ from neuroute.networks.blocks.routing import Gate, Routing, SharedRouting
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, by_load, draw, draw_within, loads
 from neuroute.specs.objects import Decoding
 from neuroute.training.batches import Scheme
-from neuroute.training.reconstruction import Rounds
-from neuroute.training.self_improvement import SelfImprovementBatches
+from neuroute.training.self_improvement import Rounds, SelfImprovementBatches
 from neuroute.training.supervised import Labelled, SupervisedBatches, labelled
 
 

@@ -45,10 +45,10 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
 
     And results/summary.json beside it.
     """
-    from neuroute.pipeline.dag.targets import headlines
     from neuroute.pipeline.plan.claims import claims_digest
     from neuroute.pipeline.rendering.protocol import protocol_lines
     from neuroute.pipeline.rendering.report import Overview, write_report
+    from neuroute.pipeline.rendering.verdicts import headlines
 
     p = load_plan(config, scale)
     stems: dict[str, list[Path]] = {}

@@ -34,7 +34,7 @@ PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 LOADED = (  # what jobs load when they first need it
     "neuroute.api.train", "neuroute.training.callbacks", "neuroute.evaluation.driver",
     "neuroute.datasets.labels", "neuroute.datasets.benchmarks", "neuroute.pipeline.rendering.render",
-    "neuroute.pipeline.rendering.report", "neuroute.pipeline.rendering.verdicts", "neuroute.pipeline.dag.targets",
+    "neuroute.pipeline.rendering.report", "neuroute.pipeline.rendering.verdicts",
     # behind `core/lazy.py`, and what optimizers and backends load at their first use
     "pandas", "torch._dynamo", "matplotlib.pyplot", "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg", "PIL.PngImagePlugin",

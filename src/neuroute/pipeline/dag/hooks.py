@@ -79,7 +79,7 @@ def start(rules: Rules) -> None:
 @or_workflow_error
 def succeed(rules: Rules) -> None:
     """Say what to read first."""
-    from neuroute.pipeline.dag.targets import headlines  # loads pandas, so only at the end
+    from neuroute.pipeline.rendering.verdicts import headlines  # loads pandas, so only at the end
 
     if rules.plan.summary.exists():
         lines = ["", *headlines(rules.plan), f"Report: {rules.plan.report}"]

@@ -1,12 +1,13 @@
 """What the rules of the workflow ask: which files a job reads, how jobs are told apart, and what goes together."""
 
 import json
+import logging
 import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
@@ -17,16 +18,16 @@ from snakemake.io import ancient, local
 from snakemake.logging import logger
 
 import neuroute
-from neuroute.core.errors import NeurouteError
+from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.files import scratch_folder
 from neuroute.core.job import CONFIG_ENV, SOCKET_ENV
 from neuroute.core.yaml_files import read_yaml
 from neuroute.datasets.benchmarks import instance_file, published_instances
 from neuroute.pipeline.dag.engine import Engine
-from neuroute.pipeline.dag.targets import ExplainTargets
 from neuroute.pipeline.plan.build import build_plan, settle
 from neuroute.pipeline.plan.config import PLANNED_ENV, gpus, parse_config
 from neuroute.pipeline.plan.estimates import Estimates
+from neuroute.pipeline.plan.papers import all_papers, load_paper
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import Artifact, GivenRun, Reinforced, formats
 
@@ -277,3 +278,63 @@ def launcher(w: Any, resources: Any) -> str:
 def _one_of(ids: Iterable[str]) -> str:
     """A wildcard that matches these alone."""
     return "|".join(map(re.escape, sorted(ids))) or "(?!)"
+
+
+# -- of a target that no rule makes, what was meant; by the words of a message of Snakemake ---------------------------
+
+REFUSAL = re.compile(r"MissingRuleException.*No rule to produce (\S+) \(", re.DOTALL)
+
+
+class ExplainTargets(logging.Filter):
+    """Puts one line that says whose a target is, or which one is near, in the place of Snakemake's refusal."""
+
+    def __init__(self, plan: Plan, rules: Iterable[str]) -> None:
+        """rules: names of the Snakefile's."""
+        super().__init__()
+        self._plan, self._rules = plan, list(rules)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if refusal := REFUSAL.match(record.getMessage()):
+            record.msg, record.args = f"error: {explain(self._plan, refusal[1], self._rules)}", None
+        return True
+
+
+def explain(plan: Plan, target: str, rules: Iterable[str]) -> str:
+    """One line on a target, a name or a file, that no rule makes."""
+    if target in plan.papers:
+        return f"{target} is a paper, not a target; set `papers: [{target}]` in {plan.config.where} and make `all`"
+    path = Path(os.path.normpath(target))
+    for paper in map(load_paper, all_papers()):
+        names = [d.name for d in paper.declarations() if plan.stem_of(paper, d.name) == path.with_suffix("")]
+        if names and f"{paper.key}/{names[0]}" not in plan.artifacts:
+            same = [
+                plan.artifact_stem(a.id).with_suffix(path.suffix) for a in plan.artifacts.values() if a.name == names[0]
+            ]
+            others = f", or make {' or '.join(map(str, same[:3]))}" if same else ""
+            try:
+                reason = plan.artifact(f"{paper.key}/{names[0]}").id
+            except NeurouteError as error:
+                reason = str(error)
+            return f"{target} is {reason}{others}"
+    targets: dict[str, list[str]] = {rule: [rule] for rule in rules}
+    for name, file in _targets(plan):
+        targets.setdefault(name, []).append(file)
+    names = [target] if target in targets else near(str(path), targets)
+    return f"no rule makes {target}" + (
+        did_you_mean(file for name in names for file in targets[name]) or "; `neuroute plan --all` lists what there is"
+    )
+
+
+def _targets(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Names and files, each with the target that stands for it."""
+    for a in plan.artifacts.values():
+        files = [str(plan.artifact_stem(a.id).with_suffix(f".{ending}")) for ending in formats(a.kind)]
+        yield from zip(files, files, strict=True)
+        yield from ((str(plan.report.parent / f"{a.id}{Path(file).suffix}"), file) for file in files)
+        yield from ((name, files[0]) for name in (a.id, a.name, os.path.splitext(files[0])[0]))
+    others: list[tuple[Path, tuple[str, ...]]] = []  # files with their names
+    others += [(plan.checkpoint(run), (run, str(plan.run_dir(run)))) for run in plan.runs]
+    others += [(plan.evaluation_file(evaluation), (evaluation,)) for evaluation in plan.evaluations]
+    others += [(plan.manifest(job), (job,)) for job in plan.label_jobs]
+    for file, names in (*others, (plan.report, ()), (plan.summary, ())):
+        yield from ((name, str(file)) for name in (*names, str(file)))

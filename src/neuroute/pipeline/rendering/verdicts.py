@@ -1,19 +1,28 @@
-"""Verdicts on a paper's claims: one number each, by its form, behind a gate that says whether anything moves."""
+"""Verdicts on a paper's claims: one number each, by its form, behind a gate that says whether anything moves.
+
+And the headlines of a run: them in short, with its best gaps, and what has nothing measured.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, get_args
 
 from neuroute.analysis.contrasts import Estimate, equivalence_power, holm
 from neuroute.analysis.intervals import LEVEL
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import check_stated, read_json
+from neuroute.core.lazy import pd
+from neuroute.datasets.benchmarks import library
 from neuroute.pipeline.plan.claims import WHY, Claim, Gate
 from neuroute.pipeline.plan.paper import Paper
+from neuroute.pipeline.plan.plan import Plan
 from neuroute.pipeline.rendering.comparisons import Evidence, Finding, Unit, cells_of, findings
+from neuroute.specs.evaluations import BenchmarkEvaluation
 
 Verdict = Literal["supported", "contradicted", "inconclusive", "regime not sensitive", "not measured", "not judged"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
@@ -339,14 +348,79 @@ def told_in_short(scale: str, claims: Sequence[Judged]) -> str:
     short = f"{in_short(scale, tally(claims))}."
     if any(each.verdict == "not judged" for each in claims):
         return short
-    headlines = [each for each in claims if each.claim.weight == "headline"]
-    small = [each for each in headlines if is_small_headline(each.claim)]
+    heads = [each for each in claims if each.claim.weight == "headline"]
+    small = [each for each in heads if is_small_headline(each.claim)]
     decided = sum(each.verdict in ("supported", "contradicted") for each in small)
     answered = f"{decided} of these got a clear answer (supported or contradicted)"
-    return f"{short} Of {len(headlines)} headline claims {len(small)} can be tested without a GPU; {answered}."
+    return f"{short} Of {len(heads)} headline claims {len(small)} can be tested without a GPU; {answered}."
 
 
 def by_chance(verdicts: Mapping[Verdict, int]) -> str:
     """Say how many verdicts luck alone would decide."""
     judged = sum(verdicts.get(verdict, 0) for verdict in ("supported", "contradicted", "inconclusive"))
     return f"Of {judged} judged claims chance alone would decide up to {ALPHA * judged:.0f}; of headline claims none."
+
+
+# -- headlines: verdicts and numbers of a whole run in a few lines -----------------------------------------------------
+
+
+def headlines(plan: Plan) -> list[str]:
+    """Return what the report says in short, a line for each of the first papers of which gaps are recorded, and which
+    tables have nothing measured, why, and how to mend it.
+
+    Raises NeurouteError if the report's summary is missing or broken, or records were edited.
+    """
+    summary = read_json(plan.summary, "run `neuroute report`", "numbers", "claims", "coverage")
+    numbers, lines = summary["numbers"], list[str]()
+    if summary["claims"]:
+        lines.append(in_short(summary["scale"], summary["verdicts"]))
+    lines.append(
+        f"{numbers['measured']:,} cells measured, {numbers['beside_printed']:,} of them beside printed numbers"
+    )
+    # Those of which nothing is printed come last.
+    papers = sorted(plan.papers, key=lambda paper: plan.papers[paper].optional)
+    gaps = (_best_gap(plan, paper) for paper in papers)
+    return [*lines, *[line for line in gaps if line][:3], *_nothing_measured(plan, summary["coverage"])]
+
+
+def _nothing_measured(plan: Plan, coverage: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Iterator[str]:
+    """Yield a line for each reason that tables have no number of their own."""
+    names: dict[str, list[str]] = {}
+    for artifact in plan.artifacts.values():
+        cells = coverage.get(artifact.paper, {}).get(artifact.name)
+        if cells and not cells["measured"]:
+            names.setdefault(_reason(plan, artifact.id), []).append(artifact.id)
+    for reason, of in names.items():
+        yield f"Nothing measured in {', '.join(of)}: {reason}"
+
+
+def _reason(plan: Plan, artifact: str) -> str:
+    tests = [need for need in plan.needs[artifact] if isinstance(need, BenchmarkEvaluation)]
+    titles = dict.fromkeys(library(need.benchmark).title for need in tests)
+    if tests and len(tests) == len(plan.needs[artifact]):
+        return (
+            f"no instance of {' or '.join(titles)} was found; run again with internet access, or set `benchmarks_dir` "
+            "in config.yaml to a folder with copies"
+        )
+    return f"its notes say why ({plan.artifact_stem(artifact)}.md)"
+
+
+def _best_gap(plan: Plan, paper: str) -> str:
+    """The least gap of the models that most are compared with; nothing where none is measured."""
+    files = {plan.evaluation_file(e.id): e.id for e in plan.evaluations.values() if plan.runs[e.run].paper == paper}
+    tables = []
+    for file in filter(Path.exists, files):
+        check_stated(file, f"evaluate it again: `neuroute evaluate {files[file]}`")
+        rows = pd.read_csv(file, dtype=str, keep_default_na=False)
+        tables.append(rows[(rows.metric == "gap_pct") & (rows.reference != "none") & (rows.value != "")])
+    if not any(map(len, tables)):
+        return ""
+    gaps = pd.concat(tables).drop_duplicates(["test", "decoding", "run"], keep="last")
+    compared = max((rows for _, rows in gaps.groupby(["test", "decoding"], sort=False)), key=len)
+    best = min(compared.to_dict("records"), key=lambda row: (float(row["value"]), row["run"]))
+    weights = f" with {best['weights']}" if best["weights"] else ""
+    of = f", the best of {len(compared)} models" if len(compared) > 1 else ""
+    return (
+        f"{best['run']}{weights}: {float(best['value']):.2f} % above {best['reference']} on {best['n_instances']} "
+        f"instances of {best['test']} ({best['decoding']}){of}"
+    )
