@@ -39,7 +39,7 @@ def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("neuroute.pipeline.cli.data.load_plan", interrupted)
+    monkeypatch.setattr("neuroute.pipeline.cli.papers.load_plan", interrupted)
     assert call("label", "x") == (130, "interrupted: run the same command again\n")
 
 

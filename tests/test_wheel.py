@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from commands import done, refused
 
-from neuroute.pipeline.cli import overview
+from neuroute.pipeline.cli import setup
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = """NAME: a
@@ -128,7 +128,7 @@ def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch
     (packed / "workflow").mkdir(parents=True)
     (packed / "workflow" / "x.smk").write_text("x")
     (packed / "Snakefile").write_text("y")
-    monkeypatch.setattr(overview, "PACKED", packed)
+    monkeypatch.setattr(setup, "PACKED", packed)
     done("init", tmp_path / "b")
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["Snakefile", "workflow"]
     assert (tmp_path / "b" / "workflow" / "x.smk").read_text() == "x"

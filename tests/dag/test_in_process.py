@@ -20,7 +20,7 @@ from checkout import MICRO, config
 from neuroute.api import zoo
 from neuroute.core.files import read_json
 from neuroute.networks.weights import build, describe_source
-from neuroute.pipeline.cli import data, models, results
+from neuroute.pipeline.cli import library, papers, setup
 from neuroute.pipeline.plan.build import Plan, build_plan, settle
 from neuroute.pipeline.plan.config import load_config
 from neuroute.pipeline.plan.overview import costs
@@ -45,7 +45,7 @@ def plan_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pl
         (tmp_path / "benchmarks").mkdir(exist_ok=True)
         file.write_text(config(str(MICRO), (paper,), tmp_path / "benchmarks", **folders, **more))
         plan = settle(build_plan(load_config(file)))
-        for module in (data, models, results):
+        for module in (library, papers, setup):
             monkeypatch.setattr(module, "load_plan", lambda *_: plan)
         return plan
 

@@ -19,10 +19,9 @@ from neuroute.core.dotted import BESIDE, entries, how_to_get, load
 from neuroute.core.errors import Interrupted, NeurouteError, may_pass
 from neuroute.core.job import TEMPORARY
 from neuroute.core.text import printable
-from neuroute.pipeline.cli.data import export, fetch, generate, label
-from neuroute.pipeline.cli.models import evaluate, import_weights, models, solve, train
-from neuroute.pipeline.cli.overview import doctor, init, plan, schema, why
-from neuroute.pipeline.cli.results import claims, difference, keep, render, report, verify
+from neuroute.pipeline.cli.library import evaluate, export, generate, import_weights, models, solve, train
+from neuroute.pipeline.cli.papers import claims, difference, keep, label, plan, render, report, verify, why
+from neuroute.pipeline.cli.setup import doctor, fetch, init, schema
 from neuroute.pipeline.cli.warm import warm
 
 # In the order of the help: what stands below each heading, with an example.  Packages bring others, as an entry point

@@ -1,4 +1,4 @@
-"""What there is to do, and what there is to do it with: plan, doctor, schema."""
+"""Set-up: init, doctor, fetch, schema."""
 
 import importlib.util
 import keyword
@@ -13,45 +13,7 @@ import typer
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.source import PARTS
-from neuroute.pipeline.cli.options import Changes, ConfigFile, ScaleName, load_plan
-
-
-def plan(
-    target: Annotated[
-        str | None, typer.Argument(help="a paper (sit), table12, scaling/figure2, a run ... ; default: everything")
-    ] = None,
-    lists_all: Annotated[bool, typer.Option("--all", help="list every job")] = False,
-    array: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="write the jobs as SLURM job arrays into this folder")
-    ] = None,
-    config: ConfigFile = None,
-    scale: ScaleName = None,
-    changes: Changes = None,
-) -> None:
-    """List the jobs, time and disk of a target; nothing runs."""
-    from neuroute.pipeline.plan.overview import describe
-    from neuroute.pipeline.plan.slurm import write_arrays
-
-    if array and changes:
-        raise NeurouteError("--array: its jobs read the config file alone; write there what --set changes")
-    p = load_plan(config, scale, changes=changes)
-    if array:
-        print(*write_arrays(p, target, array, config, scale), sep="\n")
-    else:
-        print(describe(p, target, lists_all=lists_all))
-
-
-def why(
-    target: Annotated[str | None, typer.Argument(help="as of `neuroute plan`; default: everything")] = None,
-    config: ConfigFile = None,
-    scale: ScaleName = None,
-    changes: Changes = None,
-) -> None:
-    """Say what would rerun for a target, and why: `learning_rate: 0.002 -> 0.0002`."""
-    from neuroute.pipeline.plan.overview import why as causes
-
-    for line in causes(load_plan(config, scale, changes=changes), target):
-        print(line)
+from neuroute.pipeline.cli.options import ConfigFile, load_plan
 
 
 def doctor() -> None:
@@ -69,6 +31,33 @@ def doctor() -> None:
     print("asked for           used")
     for line in packages():
         print(line)
+
+
+def fetch(
+    benchmark: Annotated[str, typer.Argument(help="tsplib, cvrplib, solomon, national or vlsi")],
+    to: Annotated[Path | None, typer.Option(help="folder; default: <work_dir>/benchmarks/<benchmark>")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Download a public benchmark and check it.
+
+    Uses the copy in `benchmarks_dir` of the config, if set.  Files that cannot be downloaded are listed; tables then
+    show the packaged instances.
+    """
+    from neuroute.datasets.benchmarks import library
+    from neuroute.datasets.fetch import fetch as fetch_files
+    from neuroute.datasets.fetch import provide
+
+    library(benchmark)  # an unknown one ends here, before a config is read
+    if to is not None:
+        missing = fetch_files(benchmark, to).missing
+        if missing:
+            first = next(iter(missing.values()))
+            raise NeurouteError(f"{to}: {len(missing)} files of {benchmark} are missing; run this again: {first}")
+        return
+    p = load_plan(config, None)
+    manifest = p.benchmark_manifest(benchmark)
+    own_copy = Path(p.config.benchmarks_dir) if p.config.benchmarks_dir else None
+    provide(benchmark, manifest, manifest.with_suffix(""), own_copy)
 
 
 def schema(folder: Annotated[Path, typer.Argument(help="where to write")] = Path("workflow/schemas")) -> None:

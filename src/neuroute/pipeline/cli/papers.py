@@ -1,4 +1,4 @@
-"""Tables, figures, the report, and what they say: render, report, claims, difference, verify, keep."""
+"""Papers, stage by stage: plan, why, label, render, report, claims, difference, verify, keep."""
 
 import os
 import re
@@ -10,13 +10,95 @@ import typer
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.limited import process_pool
-from neuroute.pipeline.cli.options import ConfigFile, ScaleName, load_plan
+from neuroute.pipeline.cli.options import Changes, ConfigFile, ScaleName, load_plan, parse_part
 
 if TYPE_CHECKING:
     from neuroute.pipeline.plan.plan import Plan
     from neuroute.pipeline.rendering.comparisons import DrawnTables
     from neuroute.pipeline.rendering.verdicts import Judged
     from neuroute.specs.objects import Artifact
+
+
+def plan(
+    target: Annotated[
+        str | None, typer.Argument(help="a paper (sit), table12, scaling/figure2, a run ... ; default: everything")
+    ] = None,
+    lists_all: Annotated[bool, typer.Option("--all", help="list every job")] = False,
+    array: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="write the jobs as SLURM job arrays into this folder")
+    ] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    changes: Changes = None,
+) -> None:
+    """List the jobs, time and disk of a target; nothing runs."""
+    from neuroute.pipeline.plan.overview import describe
+    from neuroute.pipeline.plan.slurm import write_arrays
+
+    if array and changes:
+        raise NeurouteError("--array: its jobs read the config file alone; write there what --set changes")
+    p = load_plan(config, scale, changes=changes)
+    if array:
+        print(*write_arrays(p, target, array, config, scale), sep="\n")
+    else:
+        print(describe(p, target, lists_all=lists_all))
+
+
+def why(
+    target: Annotated[str | None, typer.Argument(help="as of `neuroute plan`; default: everything")] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    changes: Changes = None,
+) -> None:
+    """Say what would rerun for a target, and why: `learning_rate: 0.002 -> 0.0002`."""
+    from neuroute.pipeline.plan.overview import why as causes
+
+    for line in causes(load_plan(config, scale, changes=changes), target):
+        print(line)
+
+
+def label(
+    label_job: Annotated[str, typer.Argument(help="a label job of the plan, e.g. tsp_uniform_test_n100_c128_lkh")],
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="solver processes; default: the config's, else all cores")
+    ] = None,
+    part: Annotated[str | None, typer.Option(help="2/4: every fourth chunk of instances from the second on")] = None,
+) -> None:
+    """Solve the instances of a label job.
+
+    It resumes where a killed call stopped, and reuses label caches.
+
+    Several calls with --part, on machines that share the folder, do the work of one; a call without it then checks all
+    and writes the labels.
+    """
+    from neuroute.core.files import write_json
+    from neuroute.datasets.chunks import solver_pool
+    from neuroute.datasets.labels import make_labels, pack_labels, solve_part
+    from neuroute.pipeline.plan.build import workers_that_fit
+
+    share = parse_part(part)
+    p = load_plan(config, scale)
+    labels = p.find(p.label_jobs, label_job, "label job")
+    if labels.dataset.file is not None:
+        from neuroute.api.published import import_test_set
+
+        import_test_set(labels, p.scale.source_of(labels.dataset), p.label_store)
+    n_workers = workers or p.config.label_workers or os.cpu_count() or 1
+    n_workers = workers_that_fit(p, label_job, n_workers)
+    caches = [Path(c) for c in p.config.label_caches]
+    if share:
+        with solver_pool(n_workers) as pool:
+            count = solve_part(labels, p.label_store, caches, share, pool=pool)
+        print(f"{count} instances solved: part {part} of {label_job}")
+        return
+    with solver_pool(n_workers) as pool:
+        manifest = make_labels(labels, p.label_store, caches, n_workers, pool=pool)
+    stand_ins = {name: other for name, other in (p.config.substitutes or {}).items() if other == labels.solver}
+    more = {"stand_ins": stand_ins} if stand_ins else {}
+    pack_labels(labels, p.label_store, p.solutions(label_job))
+    write_json(p.manifest(label_job), {**manifest, **more})
 
 
 def render(

@@ -1,4 +1,4 @@
-"""Trained models: train, import-weights, models; evaluate, on test sets of the plan or the user's instances; solve."""
+"""Instances and networks: solve, evaluate, train, models, generate, export, import-weights."""
 
 import signal
 from pathlib import Path
@@ -18,6 +18,8 @@ from neuroute.pipeline.cli.options import (
     load_plan,
     parse_part,
 )
+
+Format = Annotated[str | None, typer.Option("--format", help="npz, lehd (.txt), or a folder: tsplib, vrplib, solomon")]
 
 
 def train(
@@ -336,3 +338,49 @@ def models(name: Annotated[str | None, typer.Argument(help="a network, with all 
         print("Gaps are of the largest tests within the sizes trained on; `neuroute models NAME` says more.")
     else:
         print(f"no networks in {FOLDER}; give a checkpoint of your own to `solve` and `evaluate` with --model")
+
+
+def generate(
+    problem: Annotated[str, typer.Argument(help="tsp, cvrp, or one of the 16 VRPs, such as ovrptw")],
+    out: Annotated[Path, typer.Option(help="file (.npz, .txt) or new folder")],
+    n: Annotated[int, typer.Option(help="nodes; with vehicles, customers")] = 50,
+    count: Annotated[int, typer.Option(help="how many instances")] = 1,
+    seed: Annotated[int, typer.Option(help="random seed; 0: the papers' test instances")] = 0,
+    first: Annotated[int, typer.Option(help="number of the first instance of the seed")] = 0,
+    distribution: Annotated[str, typer.Option(help="of the TSP: uniform, cluster, explosion or implosion")] = "uniform",
+    capacity: Annotated[int | None, typer.Option(help="vehicle capacity; default: the papers' for this n")] = None,
+    form: Format = None,
+) -> None:
+    """Write random instances, as the papers draw them; `solve`, `evaluate --data` and other people's code read them."""
+    from neuroute.api.files import gather
+    from neuroute.api.files import generate as draw
+    from neuroute.problems.instances.export import export as write
+
+    instances = draw(problem, n, count, seed=seed, first=first, distribution=distribution, capacity=capacity)
+    print(write(gather(instances, out.stem), out, form, "--out"))
+
+
+def export(
+    data: Annotated[str, typer.Argument(help="a test set or a label job of the plan, or a file or folder of your own")],
+    to: Annotated[Path, typer.Option(help="file (.npz, .txt) or new folder")],
+    form: Format = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="only the first instances")] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+) -> None:
+    """Write instances and solutions for other people's code.
+
+    `evaluate --data` reads them with the same gaps.
+    """
+    from neuroute.api.evaluate import find_instances
+    from neuroute.problems.instances.export import check_export
+    from neuroute.problems.instances.export import export as write
+
+    if Path(data).is_file() and to.exists() and to.samefile(data):
+        raise NeurouteError(f"--to {to}: is the input file; name another one")
+    p = load_plan(config, scale) if config or scale or Path("config.yaml").exists() else None
+    testsets = p.config.testsets_dir if p else None
+    instances = find_instances(data, testsets, p.label_jobs if p else {}, p.label_dirs if p else [], "DATA")
+    instances = instances.first(limit) if limit else instances
+    check_export(instances, to, form)
+    print(write(instances, to, form))
