@@ -77,7 +77,7 @@ READS = {
     "systems.htsp.training:JointBatches._play_round": "values, once a step of all episodes",
     "training.loop:TrainingLoop._log_loss": "once a line of the log",
     "training.loop:TrainingLoop._save": "the loss so far, with a state",
-    "training.reconstruction:ReconstructedSet._improve_part.<locals>.at_hand": "solutions, when they are kept",
+    "training.self_improvement:ReconstructedSet._improve_part.<locals>.at_hand": "solutions, when they are kept",
     "training.loop:on_host": "weights and moments, with a state",
     "training.self_improvement:SampledTrainingSet._sample": "solutions, once a page of instances",
 }
