@@ -20,8 +20,16 @@ from torch import Tensor
 from neuroute.core.digest import code_digest
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text, write_whole
-from neuroute.networks.layouts.rules import Layout, published_name, rename, some
-from neuroute.networks.layouts.tables import layouts, read_arguments, recognise, unsettled
+from neuroute.networks.layouts import (
+    Layout,
+    layouts,
+    published_name,
+    read_arguments,
+    recognise,
+    rename,
+    some,
+    unsettled,
+)
 from neuroute.networks.weights import (
     KEY,
     build,

@@ -19,7 +19,7 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.import_weights import import_weights
-from neuroute.networks.layouts.tables import layouts, recognise
+from neuroute.networks.layouts import layouts, recognise
 from neuroute.networks.weights import load_checkpoint
 from neuroute.specs.objects import Dataset, Decoding
 from published_code import Size, State

@@ -1,10 +1,10 @@
-"""How systems of other authors lay tensors out, besides what is in `neuroute.networks.layouts.rules`."""
+"""How systems of other authors lay tensors out, besides what is in `neuroute.networks.layouts`."""
 
 from collections.abc import Iterator
 
 from torch import Tensor
 
-from neuroute.networks.layouts.rules import Rule, linear, rows
+from neuroute.networks.layouts import Rule, linear, rows
 
 
 def output_from_heads(parts: list[Tensor]) -> Tensor:

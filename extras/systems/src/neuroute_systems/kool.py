@@ -5,8 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from neuroute.networks.layouts.rules import Rule, linear, rows, rows_of_heads, weight
-from neuroute.networks.layouts.tables import depth_of
+from neuroute.networks.layouts import Rule, depth_of, linear, rows, rows_of_heads, weight
 from neuroute_systems.joins import batch_norm, output_from_heads
 
 QUERY = "embedder.layers.0.0.module.W_query"  # whose first axis is the heads

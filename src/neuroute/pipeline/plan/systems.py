@@ -2,7 +2,7 @@
 
 A system is a package that an entry point of the group `neuroute.systems` names, and has:
 
-1. `network.py`: the network.  `layout.py`, where weights are published: `LAYOUTS`, see `networks/layouts/rules.py`.
+1. `network.py`: the network.  `layout.py`, where weights are published: `LAYOUTS`, see `networks/layouts.py`.
 2. `system.py`: a block class on `Trained` (shape, training), a function (config, scale, block) -> [Rival] that calls
    `rival` once for each network, and both as `SYSTEM`.  Its runs are `rivals/<name>`.
 3. A scale file with the block `rivals.<name>`; for those of `extras/systems` at smoke and laptop, with the published

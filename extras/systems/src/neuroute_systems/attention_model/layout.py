@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from neuroute.networks.layouts.tables import layout
+from neuroute.networks.layouts import layout
 from neuroute_systems.kool import QUERY, attention_rules, read_attention
 
 LAYOUTS = (

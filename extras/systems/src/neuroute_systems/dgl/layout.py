@@ -1,6 +1,6 @@
 """What the published tensors of DGL become."""
 
-from neuroute.networks.layouts.tables import EMBEDDING, FIRST, layout, lehd_layers
+from neuroute.networks.layouts import EMBEDDING, FIRST, layout, lehd_layers
 
 IDLE = tuple(f"decoder.{name}.{part}" for name in ("embedding_last_node_pos", "k_1") for part in ("weight", "bias"))
 

@@ -5,8 +5,19 @@ from typing import Any
 
 from torch import Tensor
 
-from neuroute.networks.layouts.rules import Rule, linear, rows, weight
-from neuroute.networks.layouts.tables import EMBEDDING, SPELT_CVRP, combined, layout, pomo_routes, pomo_tsp, residual
+from neuroute.networks.layouts import (
+    EMBEDDING,
+    SPELT_CVRP,
+    Rule,
+    combined,
+    layout,
+    linear,
+    pomo_routes,
+    pomo_tsp,
+    residual,
+    rows,
+    weight,
+)
 
 LOCAL = {"tsp": "decoder.local_policy_0", "cvrp": "decoder.local_policies.0"}  # each code in its own words
 USUAL = {"heads": 8, "train_nodes": 100}

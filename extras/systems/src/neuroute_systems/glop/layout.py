@@ -6,8 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from neuroute.networks.layouts.rules import Rule, linear
-from neuroute.networks.layouts.tables import depth_of, layout
+from neuroute.networks.layouts import Rule, depth_of, layout, linear
 from neuroute_systems.joins import batch_norm
 from neuroute_systems.kool import QUERY, attention_rules, read_attention
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from neuroute.networks.layouts.rules import Rule, linear, weight
-from neuroute.networks.layouts.tables import depth_of, layout
+from neuroute.networks.layouts import Rule, depth_of, layout, linear, weight
 
 ACTION_VIEW = "action_encoder.input_emb.weight"
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from neuroute.networks.layouts.rules import Rule, linear, rows, rows_of_heads, weight
-from neuroute.networks.layouts.tables import depth_of, layout
+from neuroute.networks.layouts import Rule, depth_of, layout, linear, rows, rows_of_heads, weight
 from neuroute_systems.joins import output_from_heads
 
 # What tells of which problem a file is, beside what both have.

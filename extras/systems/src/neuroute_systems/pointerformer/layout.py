@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from neuroute.networks.layouts.rules import Rule, linear, rows, weight
-from neuroute.networks.layouts.tables import layout
+from neuroute.networks.layouts import Rule, layout, linear, rows, weight
 from neuroute_systems.joins import batch_norm
 
 
