@@ -16,7 +16,7 @@ from neuroute.pipeline.plan.claims import SAYS, claims_digest
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.pipeline.plan.papers import all_papers, load_paper
 from neuroute.pipeline.rendering.comparisons import ONE_EACH
-from neuroute.pipeline.rendering.kept import judge_kept, rows_of
+from neuroute.pipeline.rendering.kept import KeptTables, judge_kept, rows_of
 from neuroute.pipeline.rendering.verdicts import VERDICTS, Claimed, told_in_short
 from neuroute_compare.records import published_runs
 
@@ -131,10 +131,11 @@ def _signs(row: Mapping[str, Any]) -> str:
 
 
 def _former(rows: Rows) -> str:
-    """The verdicts that changed with the rule, and why."""
+    """The verdicts that changed with the rule or the measurements, and why."""
     with FORMER.open(encoding="utf-8") as file:
         former = {row["id"]: row for row in csv.DictReader(file)}
     lines = _head(("claim", "former verdict", "now", "why"))
+    commits = _commits()
     changed = [row for row in rows if former[row["id"]]["verdict"] != row["verdict"]]
     for row in changed:
         before = former[row["id"]]
@@ -142,9 +143,22 @@ def _former(rows: Rows) -> str:
             [before["verdict"], *([before["here"].removeprefix("'")] * (before["verdict"] != "not measured"))]
         )
         now = "; ".join(filter(None, [row["verdict"], row["here"]]))
-        lines.append(f"| `{row['id']}` | {_cell(was)} | {now} | {_reason(before, row)} |")
+        anew = "; measured anew" if before["commits"] and commits[row["id"]] != before["commits"] else ""
+        lines.append(f"| `{row['id']}` | {_cell(was)} | {now} | {_reason(before, row)}{anew} |")
     head = f"Of {len(rows)} claims {len(rows) - len(changed)} have the same verdict, {len(changed)} another:\n\n"
     return head + "\n".join(lines) + "\n"
+
+
+def _commits(folder: Path = SCALE) -> Mapping[str, str]:
+    """By which commits the kept tables and figures of each claim were measured."""
+    of: dict[str, str] = {}
+    for key in all_papers():
+        kept = KeptTables(folder, key, load_paper(key).headline)
+        stated = {path.stem: kept.points(path.stem)[0]["commit"] for path in kept.files}
+        for claim in load_paper(key).claims():
+            names = [name for name in (*claim.tables, *claim.artifacts) if name in stated]
+            of[f"{key}.{claim.id}"] = "; ".join(dict.fromkeys(stated[name] for name in names))
+    return of
 
 
 def _reason(before: Mapping[str, str], row: Mapping[str, Any]) -> str:
