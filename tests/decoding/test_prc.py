@@ -14,9 +14,9 @@ from networks import make
 from neuroute.decoding.greedy import complete_paths
 from neuroute.decoding.tsp import SEARCH, TspBatch, prc
 from neuroute.networks.lehd import Lehd
+from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw, draw_within
 from neuroute.solvers import insertion, nearest
-from neuroute.specs.decodings import longest_sub_path
 from neuroute.specs.objects import Decoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -23,9 +23,10 @@ from neuroute.decoding.memory import batch_size_for, inference
 from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.networks.weights import parameters
 from neuroute.problems.instances.instance import Instance
+from neuroute.problems.longest import SHORTEST
 from neuroute.problems.registry import entries
 from neuroute.solvers.registry import entry
-from neuroute.specs.decodings import SHORTEST, check_decoding
+from neuroute.specs.decodings import check_decoding
 from neuroute.specs.objects import Decoding
 
 MOST_OWN = 2000  # stops up to which the network builds a solution of its own first

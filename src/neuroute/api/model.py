@@ -26,7 +26,8 @@ from neuroute.evaluation.flops import per_solution
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import check_weights, is_bundled, load_checkpoint, read_about, save_checkpoint
 from neuroute.problems.instances.instance import Instance
-from neuroute.specs.decodings import SHORTEST, Decoding, parse_decoding, revise
+from neuroute.problems.longest import SHORTEST
+from neuroute.specs.decodings import Decoding, parse_decoding, revise
 from neuroute.specs.objects import Network
 
 LONGEST = 50  # stops of a sub-path: longer ones cost more and are improved less often (docs/choices.md)

@@ -32,10 +32,10 @@ from neuroute.problems.cvrp_sub_paths import (
     loads,
     path_lengths,
 )
+from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
 from neuroute.solvers import pyvrp
 from neuroute.solvers.base import on_vrp_grid
-from neuroute.specs.decodings import longest_sub_path
 from neuroute.specs.objects import Decoding
 
 FEWEST = 2  # routes of a group

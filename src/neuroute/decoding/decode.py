@@ -16,9 +16,9 @@ from neuroute.decoding.environment import ENVIRONMENT, B, Batch, Environment
 from neuroute.decoding.memory import batch_size_for, device_of, inference, instances_that_fit
 from neuroute.decoding.multi_start import multi_start, starts_of
 from neuroute.networks.base import PathNetwork, RoutingNetwork
+from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.registry import Part
 from neuroute.solvers.registry import get
-from neuroute.specs.decodings import longest_sub_path
 from neuroute.specs.objects import Decoding
 
 

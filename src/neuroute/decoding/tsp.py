@@ -24,8 +24,8 @@ from neuroute.decoding.memory import pair_floats
 from neuroute.decoding.multi_start import check_starts, multi_start, starts_of
 from neuroute.decoding.sampling import TourPrefixes, search_beams
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
+from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw_within, path_lengths
-from neuroute.specs.decodings import longest_sub_path
 from neuroute.specs.objects import Decoding
 
 Coords = np.ndarray | Tensor

@@ -23,7 +23,8 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import cache_folder, write_json
 from neuroute.datasets.benchmarks import study_instances
-from neuroute.specs.decodings import SHORTEST, Revision, longest_sub_path
+from neuroute.problems.longest import SHORTEST, longest_sub_path
+from neuroute.specs.decodings import Revision
 from neuroute.specs.objects import (
     BenchmarkEvaluation,
     Dataset,

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.specs.decodings import SHORTEST
+from neuroute.problems.longest import SHORTEST
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from neuroute.specs.decodings import SHORTEST
+from neuroute.problems.longest import SHORTEST
 
 
 def draw(generator: torch.Generator, nodes: int) -> tuple[int, int, bool]:

@@ -35,8 +35,8 @@ from neuroute.decoding.sampling import Begin, TourPrefixes, sample_shortest
 from neuroute.decoding.tsp import SEARCH, decide_for
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import are_finite
+from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import cut, cut_pairs, draw_within
-from neuroute.specs.decodings import longest_sub_path
 from neuroute.specs.objects import Dataset, Decoding, Reconstruction, SelfImprovement
 from neuroute.training.batches import Scheme
 from neuroute.training.supervised import SupervisedBatches

@@ -21,8 +21,8 @@ from neuroute.pipeline.rendering.render import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MEASURED, Drawing, drawable, hidden_note, new_figure
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table, decimal, described, fixed
+from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.tsp import tour_length
-from neuroute.specs.decodings import longest_sub_path
 from neuroute.specs.objects import Reconstruction
 
 NEAREST = 10  # % of the nodes that count as near

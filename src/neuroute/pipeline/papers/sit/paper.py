@@ -20,8 +20,9 @@ from neuroute.pipeline.rendering.grid import Method
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.table import joined
 from neuroute.pipeline.rendering.table import short as short
+from neuroute.problems.longest import longest_sub_path
 from neuroute.specs.data import with_count
-from neuroute.specs.decodings import REVISED_LIBRARY, longest_sub_path
+from neuroute.specs.decodings import REVISED_LIBRARY
 from neuroute.specs.objects import (
     Benchmark,
     BenchmarkEvaluation,

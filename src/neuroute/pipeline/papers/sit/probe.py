@@ -20,9 +20,9 @@ from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.pipeline.papers.sit import paper as sit
+from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw_within, path_lengths
 from neuroute.solvers.registry import get
-from neuroute.specs.decodings import longest_sub_path
 from neuroute.specs.objects import Decoding
 
 SEED = 0  # of PRC's draws, and of the solver that makes the first tour

@@ -46,7 +46,7 @@ from neuroute.pipeline.rendering.table import (
     plain,
     short,
 )
-from neuroute.specs.decodings import longest_sub_path
+from neuroute.problems.longest import longest_sub_path
 from neuroute.specs.objects import Benchmark, Dataset, Problem, Reconstruction, Run, Start
 
 
