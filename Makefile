@@ -18,7 +18,7 @@ env: $(VENV)/.ready
 # the files of requirements.lock alone.
 # pip takes one core: the other meanwhile makes bytecode, compiles kernels and solvers and counts networks, by what is
 # installed first.  Bytecode of what no job imports is left to whoever does.
-FIRST = torch numba pydantic pyyaml safetensors scipy
+FIRST = torch numba pydantic pyyaml safetensors scipy vrplib
 PIP = $(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt
 COMPILE = $(BIN)/python -m compileall -qq -x '/tests?/|site-packages/(ml4co_kit|mypyc?|networkx|pip|pygments|setuptools)/'
 PARTS = neuroute_systems.edge_maps neuroute.pipeline.plan
