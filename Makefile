@@ -21,8 +21,8 @@ env: $(VENV)/.ready
 FIRST = torch numba pydantic pyyaml safetensors scipy vrplib
 PIP = $(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt
 COMPILE = $(BIN)/python -m compileall -qq -x '/tests?/|site-packages/(ml4co_kit|mypyc?|networkx|pip|pygments|setuptools)/'
-PARTS = neuroute_systems.edge_maps neuroute.pipeline.plan
-PREPARE = for part in $(PARTS); do PYTHONPATH=src:extras/systems/src $(BIN)/python -m $$part; done
+PARTS = neuroute.networks.kernels neuroute.solvers neuroute_systems.edge_maps neuroute.pipeline.plan
+PREPARE = for part in $(PARTS); do PYTHONPATH=src:extras/systems/src:extras/compare/src $(BIN)/python -m $$part; done
 
 EXTRAS = --editable extras/compare --editable extras/systems
 
