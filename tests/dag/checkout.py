@@ -34,6 +34,12 @@ def config(scale: str, papers: tuple[str, ...], benchmarks: Path, **more: object
     return "".join(f"{key}: {value}\n" for key, value in lines.items())
 
 
+def add_settings(folder: Path, line: str) -> None:
+    """Append to a copy's config.yaml."""
+    with (folder / "config.yaml").open("a") as file:
+        file.write(f"{line}\n")
+
+
 def toy(folder: Path) -> Snakemake:
     """A copy of the project that can make the toy paper."""
     run = copy_checkout(folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from checkout import MICRO, Snakemake, copy_checkout, planned, replace
+from checkout import MICRO, Snakemake, add_settings, copy_checkout, planned, replace
 from neuroute.core.files import read_json
 from neuroute.networks.weights import build
 from neuroute.pipeline.plan.build import build_plan
@@ -28,8 +28,7 @@ def checkout(tmp_path: Path) -> tuple[Path, Snakemake]:
         torch.manual_seed(1)
         torch.save(build(runs[f"icam/{name}"].network).state_dict(), tmp_path / f"{name}.pt")
         given[f"icam/{name}"] = {"weights": f"{name}.pt"}
-    with (tmp_path / "config.yaml").open("a") as file:
-        file.write(f"runs: {given}\n")
+    add_settings(tmp_path, f"runs: {given}")
     return tmp_path, run
 
 
@@ -71,8 +70,7 @@ def test_weights_of_another_network(checkout: tuple[Path, Snakemake]) -> None:
 def test_a_network_of_ones_own_that_does_not_fit(tmp_path: Path) -> None:
     run = copy_checkout(tmp_path, "scaling")
     (tmp_path / "mine.py").write_text("from neuroute.networks.pomo import Pomo\n\n\nclass Net(Pomo):\n    pass\n")
-    with (tmp_path / "config.yaml").open("a") as file:
-        file.write("runs: {scaling/base_6x128: {network: 'mine:Net'}}\n")
+    add_settings(tmp_path, "runs: {scaling/base_6x128: {network: 'mine:Net'}}")
     target = "work/micro/runs/scaling/base_6x128/model.safetensors"
     stops(tmp_path, run, target, "scaling/base_6x128: Net builds many solutions at once")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from checkout import MICRO, ROOT, config, copy_checkout, counted, neuroute, planned, replace, snakemake_in
+from checkout import MICRO, ROOT, add_settings, config, copy_checkout, counted, neuroute, planned, replace, snakemake_in
 from neuroute.evaluation.difference import differences
 
 pytestmark = pytest.mark.dag
@@ -65,6 +65,12 @@ def drawn(output: str) -> set[str]:
     return set(re.findall(r"render (\w+/\w+)$", output, re.M))
 
 
+def drawn_again(folder: Path) -> tuple[dict[str, int], set[str]]:
+    """Jobs of a dry run, by rule, and the artifacts that it would draw."""
+    output = snakemake_in(folder)("-n", "all").stdout
+    return counted(output), drawn(output)
+
+
 def stale(folder: Path) -> dict[str, int]:
     """What `neuroute plan` calls stale: stage -> count."""
     output = neuroute(folder, "plan", "--all").stdout
@@ -100,8 +106,7 @@ def test_a_model_of_other_settings_is_not_drawn_from(rerun: Path) -> None:
     neuroute(rerun, "train", "pens/pens_a")
     assert stale(rerun)["evaluate"] == 1
     put_back("pens/pens_a/all")
-    with (rerun / "config.yaml").open("a") as file:
-        file.write("runs: {pens/pens_a: {training: {learning_rate: 0.1}}}\n")
+    add_settings(rerun, "runs: {pens/pens_a: {training: {learning_rate: 0.1}}}")
     run("--touch", "all")
     assert planned(run) == stale(rerun) == {}
 
@@ -154,8 +159,7 @@ def test_an_instance_that_joins_the_users_copy_of_a_library_is_measured(edited: 
 def test_another_file_of_the_same_name_is_another_test_set(edited: Path) -> None:
     run, source = snakemake_in(edited), edited / "mine.npz"
     source.write_bytes(b"one")
-    with (edited / "config.yaml").open("a") as file:
-        file.write("testsets_dir: .\ntest_sets: {tsp_uniform_test_n6: mine.npz}\n")
+    add_settings(edited, "testsets_dir: .\ntest_sets: {tsp_uniform_test_n6: mine.npz}")
     pretend(edited, "all")
     assert planned(run) == {}
     source.write_bytes(b"other")
@@ -235,9 +239,7 @@ def test_a_plotting_edit_redraws_that_figure(edited: Path) -> None:
     assert body
     new = re.sub(r"\n(    (?!\"\"\")\S)", r"\n    _edited = 1\n\1", body[0], count=1)
     drawing.write_text(text.replace(body[0], new))
-    output = snakemake_in(edited)("-n", "all").stdout
-    assert counted(output) == {"all": 1, "report": 1, "render_figure": 1}
-    assert drawn(output) == {"pens/figure3"}
+    assert drawn_again(edited) == ({"all": 1, "report": 1, "render_figure": 1}, {"pens/figure3"})
     assert stale(edited) == {"render": 1}
 
 
@@ -294,15 +296,13 @@ def test_network_arithmetic_retrains_but_labels_stay(edited: Path) -> None:
 
 
 def test_one_learning_rate_reruns_that_chain(edited: Path) -> None:
-    change = "runs: {pens/pens_r: {training: {learning_rate: 1.0e-3}}}\n"
-    (edited / "config.yaml").write_text((edited / "config.yaml").read_text() + change)
-    output = snakemake_in(edited)("-n", "all").stdout
-    jobs = counted(output)
+    add_settings(edited, "runs: {pens/pens_r: {training: {learning_rate: 1.0e-3}}}")
+    jobs, redrawn = drawn_again(edited)
     assert (jobs["train"], jobs["evaluate"]) == (1, 1)
     assert "labels" not in jobs
-    assert "pens/table1" in drawn(output)
-    assert not {"pens/figure2", "pens/figure5"} & drawn(output)  # PENS-A drawn, and the small models
-    assert stale(edited) == {"train": 1, "evaluate": 1, "render": len(drawn(output))}
+    assert "pens/table1" in redrawn
+    assert not {"pens/figure2", "pens/figure5"} & redrawn  # PENS-A drawn, and the small models
+    assert stale(edited) == {"train": 1, "evaluate": 1, "render": len(redrawn)}
     change, _ = neuroute(edited, "why", "pens/table1").stdout.split("\n", 1)
     assert re.fullmatch(r"train pens/pens_r: training\.learning_rate: [\d.]+ -> 0\.001", change)
     model = edited / "work/micro/runs/pens/pens_a/model.safetensors"
@@ -313,14 +313,13 @@ def test_one_learning_rate_reruns_that_chain(edited: Path) -> None:
 
 @pytest.mark.slow
 def test_more_seeds_train_these_alone_and_stand_in_what_shows_the_run(rerun: Path) -> None:
-    (rerun / "config.yaml").write_text((rerun / "config.yaml").read_text() + "runs: {pens/pens_r: {seeds: 3}}\n")
+    add_settings(rerun, "runs: {pens/pens_r: {seeds: 3}}")
     run = snakemake_in(rerun)
-    output = run("-n", "all").stdout
-    jobs = counted(output)
+    jobs, redrawn = drawn_again(rerun)
     assert (jobs["train"], jobs["evaluate"]) == (2, 2)
     assert "labels" not in jobs
-    assert {"pens/table1", "pens/table2"} <= drawn(output)
-    assert not {"pens/figure2", "pens/figure5", "pens/table_figure5"} & drawn(output)  # PENS-A, and the small models
+    assert {"pens/table1", "pens/table2"} <= redrawn
+    assert not {"pens/figure2", "pens/figure5", "pens/table_figure5"} & redrawn  # PENS-A, and the small models
     run("all")
     assert "Trained with several seeds: pens_r (3)." in (rerun / "results/pens/table1.md").read_text()
     trainings = [rerun / "work/micro/evaluations/pens" / f"pens_r{seed}" for seed in ("", "-s1", "-s2")]
@@ -419,14 +418,13 @@ def test_more_papers_do_again_nothing_that_is_there(edited: Path) -> None:
 def test_what_is_lost_of_an_artifact_is_drawn_again(edited: Path) -> None:
     for name in ("table1.html", "table2.json", "table3.tex", "table4.md", "figure3.png", "figure4.svg"):
         (edited / "results" / "pens" / name).unlink()
-    output = snakemake_in(edited)("-n", "all").stdout
-    assert counted(output) == {"all": 1, "report": 1, "render_table": 4, "render_figure": 2}
-    assert drawn(output) == {f"pens/{name}" for name in ("table1", "table2", "table3", "table4", "figure3", "figure4")}
+    jobs, redrawn = drawn_again(edited)
+    assert jobs == {"all": 1, "report": 1, "render_table": 4, "render_figure": 2}
+    assert redrawn == {f"pens/{name}" for name in ("table1", "table2", "table3", "table4", "figure3", "figure4")}
 
 
 def test_a_printed_number_redraws_what_shows_it(edited: Path) -> None:
     printed = edited / "src/neuroute/pipeline/papers/pens/published/table1.csv"
     printed.write_text(printed.read_text() + "\n")
-    output = snakemake_in(edited)("-n", "all").stdout
-    assert drawn(output) == {"pens/table1", "pens/figure3"}
-    assert counted(output) == {"all": 1, "report": 1, "render_table": 1, "render_figure": 1}
+    jobs = {"all": 1, "report": 1, "render_table": 1, "render_figure": 1}
+    assert drawn_again(edited) == (jobs, {"pens/table1", "pens/figure3"})

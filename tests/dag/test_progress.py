@@ -4,6 +4,7 @@ import io
 import logging
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,41 +16,29 @@ from snakemake_logger_plugin_neuroute import LogHandler, progress
 class Clock:
     """Time that passes when a test says so, and what is to happen later."""
 
-    now = 0.0
-
     def __init__(self) -> None:
-        self.timers: list[Timer] = []
+        self.now, self.later = 0.0, list[tuple[float, Callable[[], None]]]()
 
     def monotonic(self) -> float:
         return self.now
 
     def go(self, seconds: float) -> None:
         self.now += seconds
-        for timer in [timer for timer in self.timers if timer.at <= self.now]:
-            self.timers.remove(timer)
-            timer.function()
+        for due in [due for due in self.later if due[0] <= self.now]:
+            self.later.remove(due)
+            due[1]()
 
-
-class Timer:
-    clock: Clock
-
-    def __init__(self, seconds: float, function: Callable[[], None]) -> None:
-        self.at, self.function = self.clock.now + seconds, function
-
-    def start(self) -> None:
-        self.clock.timers.append(self)
-
-    def cancel(self) -> None:
-        if self in self.clock.timers:
-            self.clock.timers.remove(self)
+    def timer(self, seconds: float, function: Callable[[], None]) -> SimpleNamespace:
+        due = (self.now + seconds, function)
+        cancel = lambda: self.later.remove(due) if due in self.later else None  # noqa: E731
+        return SimpleNamespace(start=lambda: self.later.append(due), cancel=cancel)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(progress, "time", clock)
-    monkeypatch.setattr(Timer, "clock", clock, raising=False)
-    monkeypatch.setattr(threading, "Timer", Timer)
+    monkeypatch.setattr(threading, "Timer", clock.timer)
     return clock
 
 
