@@ -29,16 +29,8 @@ SOURCES = [Path(package.__file__).parent for package in (neuroute, neuroute_syst
 PLACE = torch.device("cuda", 0)
 aten = torch.ops.aten
 # What has as many rows as the device has counted, or is a value: the host waits for it.
-WAITS = {aten._local_scalar_dense, aten.nonzero, aten.masked_select, aten.bincount, aten.equal}
-WAITS |= {
-    aten.item,
-    aten.is_nonzero,
-    aten.nonzero_numpy,
-    aten.argwhere,
-    aten._unique2,
-    aten.unique_dim,
-    aten.unique_consecutive,
-}
+WAITS = {aten._local_scalar_dense, aten.nonzero, aten.masked_select, aten.bincount, aten.equal, aten.item}
+WAITS |= {aten.is_nonzero, aten.nonzero_numpy, aten.argwhere, aten._unique2, aten.unique_dim, aten.unique_consecutive}
 
 # Where the host may wait for the device, and why.
 READS = {

@@ -1,6 +1,7 @@
 """What only a GPU can show.  Skipped where there is none."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,21 +80,33 @@ def test_sit_on_cuda_and_cpu_agrees(tokens: int) -> None:
         torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-4)
 
 
+SMALL: dict[str, Any] = {"depth": 2, "width": 32, "heads": 2, "feed_forward": 64, "train_nodes": 20}
+PATHS = (Decoding(), Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=3))
+MANY = (Decoding(starts="all"),)
+
+
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize(
-    ("make", "nodes", "decoding"),
+    ("make", "nodes", "ways"),
     [
-        (lambda: awake(DEVICE), 40, Decoding()),
-        (lambda: awake(DEVICE), 40, Decoding(method="beam", beam=4)),
-        (Sit, 160, Decoding()),
-        (Icam, 100, Decoding(starts="all")),
-        (Pomo, 100, Decoding(starts="all")),
+        (partial(awake, DEVICE), 40, PATHS[:2]),
+        (Sit, 160, PATHS[:1]),
+        (Icam, 100, MANY),
+        (Pomo, 100, MANY),
+        *((partial(kind, **SMALL), 20, PATHS) for kind in (Lehd, Bq, LehdCvrp)),
     ],
 )
-def test_cuda_decodes_valid_tours(make: Any, nodes: int, decoding: Decoding, precision: str) -> None:
+def test_cuda_decodes_valid_solutions(make: Any, nodes: int, ways: tuple[Decoding, ...], precision: Any) -> None:
     torch.manual_seed(0)
     net = make().to(DEVICE).eval()
-    assert_tours(decode("tsp", net, torch.rand(8, nodes, 2), decoding, precision=precision), nodes)
+    cvrp = net.problem == "cvrp"
+    given = cvrp_dataset(Dataset(problem="cvrp", n=nodes, count=8)) if cvrp else torch.rand(8, nodes, 2)
+    for how in ways:
+        found = decode(net.problem, net, given, how, precision=precision)
+        if cvrp:
+            assert is_feasible(given, found.numpy()).all()
+        else:
+            assert_tours(found, nodes)
 
 
 @pytest.mark.parametrize("kind", [Icam, Pomo])
@@ -164,28 +177,14 @@ def test_memory_of_sit_is_linear_in_the_nodes() -> None:
 
 
 @pytest.mark.parametrize("kind", [Lehd, Bq])
-def test_baselines_decode_on_cuda(kind: type) -> None:
-    """Greedy, beam, re-construct and sampling give tours wherever the network lies."""
+def test_sampled_tours_are_tours_on_cuda(kind: type) -> None:
     torch.manual_seed(0)
-    net = kind(depth=2, width=32, heads=2, feed_forward=64, train_nodes=20).to(DEVICE).eval()
-    coords = torch.rand(8, 20, 2)
-    rrc = Decoding(method="rrc", iterations=3)
-    for decoding in (Decoding(), Decoding(method="beam", beam=4), rrc):
-        assert_tours(decode("tsp", net, coords, decoding), 20)
-    there = coords.to(DEVICE)
+    net, there = kind(**SMALL).to(DEVICE).eval(), torch.rand(8, 20, 2, device=DEVICE)
     with torch.inference_mode():
         nodes, generator = net.encode(there), torch.Generator(DEVICE).manual_seed(0)
         lengths = TspBatch(there).lengths
         found = sample_shortest(lambda: TourPrefixes(net.decide, nodes), lengths, 4, 2, 0.3, generator)
     assert_tours(found, 20)
-
-
-def test_cvrp_decodes_on_cuda() -> None:
-    torch.manual_seed(0)
-    net = LehdCvrp(depth=2, width=32, heads=2, feed_forward=64, train_nodes=20).to(DEVICE).eval()
-    instances = cvrp_dataset(Dataset(problem="cvrp", n=20, count=8))
-    for decoding in (Decoding(), Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=3)):
-        assert is_feasible(instances, decode("cvrp", net, instances, decoding).numpy()).all()
 
 
 POSITIONS = ("alibi", "rope", "both", "coordinates")

@@ -1,5 +1,6 @@
 """All networks and decodings on a GPU that is not there: nothing mixes devices, waits unasked, or loses digits."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import cvrp_dataset, vrp_dataset
 from neuroute.decoding.decode import decode, improve
 from neuroute.decoding.memory import autocast
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.weights import build
@@ -98,36 +100,31 @@ def test_a_generator_draws_on_its_device() -> None:
 # -- networks -------------------------------------------------------------------------------------------------------
 
 
+def state_of(net: Any) -> tuple[Tensor, ...]:
+    """What a network decides on: rows of paths; of many starts, what it encodes and where these are."""
+    return decision(net) if isinstance(net, PathNetwork) else (*features(net), *midway(net))
+
+
+def decided(net: Any, state: Sequence[Tensor]) -> Tensor:
+    if isinstance(net, PathNetwork):
+        return net.decide(*state)
+    return net.decide(net.prepare(net.encode(*state[:-3])), *state[-3:])
+
+
 @pytest.mark.usefixtures("gpu")
-@pytest.mark.parametrize("name", PATH)
-def test_path_networks(name: str) -> None:
-    """Forward and decision, to the same numbers, and an update."""
+@pytest.mark.parametrize("name", [*PATH, *MULTI_START])
+def test_a_network_decides_to_the_same_numbers_and_learns(name: str) -> None:
     net = make(name)
-    seen = decision(net)
+    state = state_of(net)
     with torch.inference_mode():
-        wanted = net.decide(*seen)
-    net, moved = net.to(PLACE), [part.to(PLACE) for part in seen]
+        wanted = decided(net, state)
+    net, moved = net.to(PLACE), [part.to(PLACE) for part in state]
     with torch.inference_mode():
-        torch.testing.assert_close(held(net.decide(*moved)), wanted)
-    logits = net.train().decide(*moved)
+        torch.testing.assert_close(held(decided(net, moved)), wanted)
+    logits = decided(net.train(), moved)
     if not logits.requires_grad:  # rows hold all that is learnt
         logits = net.decide(net.encode(torch.rand(3, 9, 2, dtype=torch.float64).to(PLACE)))
     learn(net, logits)
-
-
-@pytest.mark.usefixtures("gpu")
-@pytest.mark.parametrize("name", MULTI_START)
-def test_networks_of_many_starts(name: str) -> None:
-    net = make(name)
-    seen, where = features(net), midway(net)
-    with torch.inference_mode():
-        wanted = net.decide(net.prepare(net.encode(*seen)), *where)
-    net = net.to(PLACE)
-    on_gpu = lambda parts: [part.to(PLACE) for part in parts]  # noqa: E731
-    with torch.inference_mode():
-        found = net.decide(net.prepare(net.encode(*on_gpu(seen))), *on_gpu(where))
-    torch.testing.assert_close(held(found), wanted)
-    learn(net, net.decide(net.prepare(net.encode(*on_gpu(seen))), *on_gpu(where)))
 
 
 @pytest.mark.usefixtures("gpu")
@@ -270,11 +267,7 @@ def test_every_network_is_of_some_run() -> None:
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("problem", PARTS)
 def test_every_network_decodes_in_all_of_its_ways(problem: str) -> None:
-    given = (
-        vrp_dataset(Dataset(problem="vrp", variant="OVRPBLTW", n=7, count=2))
-        if problem == "vrp"
-        else instances(problem)
-    )
+    given = instances(problem)
     for run, hows in asked_for().values():
         if run.validation.dataset.problem != problem:
             continue
@@ -295,12 +288,8 @@ def test_every_network_decodes_in_all_of_its_ways(problem: str) -> None:
 
 aten = torch.ops.aten
 PRODUCTS = (aten.mm, aten.addmm, aten.bmm, aten.baddbmm)
-WITHOUT_A_FIRST = (
-    "pens alibi",
-    "pens rope",
-    "pens both",
-    "glop",
-)  # nothing of a node goes in by a product; at a decision
+# Nothing of a node goes in by a product, or not at a decision, whose rows are encoded.
+WITHOUT_A_FIRST = ("pens alibi", "pens rope", "pens both", "glop", "lehd", "lehd cvrp")
 
 
 @pytest.fixture
@@ -323,22 +312,19 @@ def test_first_and_last_products(
     name: str, precision: str, products: list[tuple[bool, torch.dtype]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     net = make(name)
-    state = decision(net) if name in PATH else (*features(net), *midway(net))
+    state = state_of(net)
     with pretended_gpu(monkeypatch):
         devices.claim("cuda", tf32=True)
         net = net.float().to(PLACE)
         floats = torch.float64 if name.startswith("dgl") else torch.float32
         moved = [part.to(floats if part.is_floating_point() else part.dtype).to(PLACE) for part in state]
         with torch.no_grad(), autocast(PLACE, precision):
-            if name in PATH:
-                logits = net.decide(*moved)
-            else:
-                logits = net.decide(net.prepare(net.encode(*moved[:-3])), *moved[-3:])
+            logits = decided(net, moved)
         assert torch.backends.cuda.matmul.allow_tf32
     in_tf32, dtypes = zip(*products, strict=True)
     assert logits.dtype == dtypes[-1] == torch.float32
     assert not in_tf32[-1]
-    if name not in WITHOUT_A_FIRST and not name.startswith("lehd"):  # its rows are encoded
+    if name not in WITHOUT_A_FIRST:
         assert (in_tf32[0], dtypes[0]) == (False, torch.float32)
     if name != "glop":  # whose decision is three products with one query
         assert any(in_tf32)
