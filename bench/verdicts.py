@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.analysis.contrasts import Estimate, Gap, Spread, contrast, law, mean_of
+from neuroute.analysis.contrasts import Estimate, Gap, Spread, contrast, law, mean_of, spread_ratio
 from neuroute.core.files import write_text
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
@@ -160,6 +160,21 @@ def of_grids(repeats: int) -> list[dict[str, object]]:
         held = share(holds(of, apart) for apart, each in estimates.items() for of in each)
         found = share(of.p_above() <= 0.05 for of in estimates[0.1])
         false = share(min(of.p_above(), replace(of, value=-of.value).p_above()) <= 0.05 for of in estimates[0.0])
+        lines.append(row("law", name, held, found, false, repeats))
+    lines_of = [(k, value) for k in (0, 1) for value in sorted({shape[k] for shape in shapes})]
+    groups = [[i for i, shape in enumerate(shapes) if shape[k] == value] for k, value in lines_of]
+    for noise in (0.04, 0.08, 0.12):
+        rng, spreads = np.random.default_rng(20261128), {}
+        for apart in (0.3, 0.0):
+            logs = design @ np.array([2.0, -0.2 - apart, -0.2])
+            off = logs - np.polyval(np.polyfit(deep + wide, logs, 1), deep + wide)
+            truth = 0.5 * math.log(1 + float(off @ off) / 10 / noise**2)
+            drawn = (spread_ratio(deep + wide, logs + noise * rng.normal(size=12), groups) for _ in range(repeats))
+            spreads[apart] = [(estimate, holds(estimate, truth)) for estimate in drawn]
+        found = share(of.p_above() <= 0.05 for of, _ in spreads[0.3])
+        false = share(min(of.p_above(), replace(of, value=-of.value).p_above()) <= 0.05 for of, _ in spreads[0.0])
+        held = share(right for _, right in spreads[0.3])
+        name = f"spreads around one law and around seven, noise {100 * noise:.0f} %"
         lines.append(row("law", name, held, found, false, repeats))
     return lines
 

@@ -21,6 +21,7 @@ from neuroute.analysis.contrasts import (
     law,
     mean_of,
     slope,
+    spread_ratio,
 )
 
 KEPT = Path(__file__).parents[2] / "docs" / "measured" / "checks" / "verdicts.csv"
@@ -123,6 +124,24 @@ def test_a_law_has_what_models_differ_from_it_by() -> None:
     fit = linregress(x, logs)
     assert (estimate.value, estimate.error, estimate.freedom) == pytest.approx((-fit.slope, fit.stderr, 3))
     assert estimate.terms[0].source == "trainings"
+
+
+def test_spreads_around_one_line_and_around_several() -> None:
+    rng = np.random.default_rng(2)
+    x, groups = np.array([1.0, 2, 3, 4] * 3) + np.repeat([0.0, 2, 4], 4), [[*range(k, k + 4)] for k in (0, 4, 8)]
+    laws, noise, held = np.repeat([3.0, 2.5, 2.0], 4) - 0.2 * x, 0.1, 0
+    off = np.polyfit(x, laws, 1, full=True)[1][0] / 10  # per degree of freedom, what one line misses
+    for i in range(400):
+        y = laws + noise * rng.normal(size=12)
+        estimate = spread_ratio(x, y, groups)
+        low, high = estimate.interval() or (0.0, 0.0)
+        held += low <= 0.5 * math.log(1 + off / noise**2) <= high
+        if i == 0:
+            one = np.polyfit(x, y, 1, full=True)[1][0] / 10
+            each = sum(np.polyfit(x[on], y[on], 1, full=True)[1][0] for on in groups) / 6
+            assert estimate.value == pytest.approx(0.5 * math.log(one / each))
+            assert estimate.freedom == pytest.approx(6)
+    assert 90 <= 100 * held / 400 <= 98.5
 
 
 def test_power_and_what_it_takes() -> None:

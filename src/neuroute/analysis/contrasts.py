@@ -254,6 +254,32 @@ def law(design: ArrayLike, gaps: Sequence[Gap], weights: Sequence[float], spread
     return Estimate(estimate.value, (*models, *instances), of_trainings.trainings)
 
 
+def spread_ratio(x: ArrayLike, y: ArrayLike, groups: Sequence[Sequence[int]]) -> Estimate:
+    """Estimate ln of y's spread around one line in x over that around a line of each group, each by degree of freedom.
+
+    x, y: (models,); groups: positions of models, of which each may stand in several.  The groups' lines are taken to
+    hold, so that their residual is the noise, which both spreads share: the variance is that of two quadratic forms of
+    one normal vector (delta method), of as many degrees of freedom as the groups' lines leave.
+    """
+    x, y = np.asarray(x, float), np.asarray(y, float)
+
+    def residual(lines: Sequence[Sequence[int]]) -> tuple[NDArray[np.float64], int]:
+        """The form (models, models) whose value is the pooled residual variance, and its degrees of freedom."""
+        form, freedom = np.zeros((len(x), len(x))), 0
+        for on in lines:
+            design = np.stack([np.ones(len(on)), x[list(on)]], 1)
+            form[np.ix_(on, on)] += np.eye(len(on)) - design @ np.linalg.pinv(design)
+            freedom += len(on) - 2
+        return form / freedom, freedom
+
+    (one, _), (each, freedom) = residual([range(len(x))]), residual(groups)
+    around_one, noise = float(y @ one @ y), float(y @ each @ y)
+    off = max(0.0, float(y @ one @ one @ y) - noise * float(np.sum(one**2)))  # by what the one line misses
+    of_one = (2 * noise**2 * float(np.sum(one**2)) + 4 * noise * off) / around_one**2
+    of_both = of_one + 2 * float(np.sum(each**2)) - 4 * noise * float(np.sum(one * each)) / around_one
+    return Estimate(0.5 * math.log(around_one / noise), (Term(max(of_both, 0.0) / 4, freedom, "trainings"),))
+
+
 def equivalence_power(estimate: Estimate, margin: float) -> float:
     """The probability that an interval lies within a margin on both sides of a truth that is level."""
     if not estimate.terms or not estimate.error:

@@ -11,7 +11,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuroute.analysis.contrasts import Estimate, Gap, Term, contrast, law, mean_of, regression, slope
+from neuroute.analysis.contrasts import Estimate, Gap, Term, contrast, law, mean_of, regression, slope, spread_ratio
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.paper import GRID, Shape
@@ -136,30 +136,15 @@ def separate_laws_fit_tenfold(evidence: Evidence) -> list[Finding]:
 
 def _left_over(evidence: Evidence, bound: float, quantity: str) -> Finding:
     grid = ModelGrid.of(evidence)
+    groups = [[GRID.index(shape) for shape in line] for line in (*DEEPER, *WIDER)]
 
-    def ratio(side: Side) -> float:
-        x, y = dict(zip(GRID, grid.sizes(side), strict=True)), dict(zip(GRID, grid.logs(side), strict=True))
-        one, lines = _residual(x, y, [GRID]), _residual(x, y, [*DEEPER, *WIDER])
-        return 0.5 * math.log(one / lines) - bound
+    def ratio(side: Side) -> Estimate:
+        estimate = spread_ratio(grid.sizes(side), grid.logs(side), groups)
+        return replace(estimate, value=estimate.value - bound)
 
-    if not grid.is_measured:
-        return Finding(quantity, None, ratio("published"))
-    # ln of a standard deviation of f degrees of freedom has about the variance 1 / 2f; both have ten.
-    freedom = len(GRID) - 2
-    term = Term(2 / (2 * freedom), freedom, "trainings")
     at = next((cell.at for cell in grid.gaps.values() if cell.at), "")
-    return Finding(quantity, Estimate(ratio("measured"), (term,)), ratio("published"), at=at)
-
-
-def _residual(x: dict[Shape, float], y: dict[Shape, float], lines: Sequence[Sequence[Shape]]) -> float:
-    """The pooled variance around a straight line of each group of models."""
-    squares, freedom = 0.0, 0
-    for on in lines:
-        design = np.stack([np.ones(len(on)), np.array([x[shape] for shape in on])], 1)
-        values = np.array([y[shape] for shape in on])
-        squares += float(np.sum((values - design @ (np.linalg.pinv(design) @ values)) ** 2))
-        freedom += len(on) - 2
-    return squares / freedom
+    measured = ratio("measured") if grid.is_measured else None
+    return Finding(quantity, measured, ratio("published").value, at=at)
 
 
 def depth_first_lies_below(evidence: Evidence) -> list[Finding]:
