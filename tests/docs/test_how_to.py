@@ -1,8 +1,11 @@
 """Commands of how-to pages, run in a folder with small files of the names that the pages use."""
 
 import importlib
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -33,6 +36,7 @@ MODELS = {
     "icam.safetensors": ("icam:Icam", {"depth": 1, "width": 16, "feed_forward": 32}),
     "work/smoke/runs/mvmoe/moe4e_50/model.safetensors": ("mvmoe:MvMoe", SHAPE),
 }
+SMALL = 'batches=2, batch_size=4, validate_on=4, solver="nearest", workers=1, device="cpu"'  # a training
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -108,14 +112,17 @@ def test_the_example_of_needs_declares_a_table() -> None:
 
 
 def test_every_page_with_python_is_run() -> None:
-    """Here, by tests/examples, test_module.py and extras/compare/tests."""
-    names = ("how-to/own_data", "how-to/own_network", "how-to/own_problem")
-    run = {"README.md", *(f"docs/{name}.md" for name in names)}
-    run |= {
-        f"docs/{name}.md"
-        for name in ("tutorial/add_a_network", "tutorial/add_a_table", "how-to/module", "how-to/compare")
-    }
-    assert {name_of(page) for page in EVERY_PAGE if blocks(page, "python")} == run
+    """Here, by tests/examples and extras/compare/tests."""
+    how_to = {f"docs/how-to/{name}.md" for name in ("own_data", "own_network", "own_problem", "module", "compare")}
+    tutorials = {f"docs/tutorial/{name}.md" for name in ("add_a_network", "add_a_table")}
+    assert {name_of(page) for page in EVERY_PAGE if blocks(page, "python")} == {"README.md", *how_to, *tutorials}
+
+
+def shortened(code: str, *changes: tuple[str, str]) -> str:
+    """Code of a page with less to do, and a reference that needs no solver."""
+    for before, after in (('"lkh"', '"nearest"'), *changes):
+        code = code.replace(before, after)
+    return code
 
 
 def test_searches_of_the_page_run(folder: Path) -> None:
@@ -128,11 +135,8 @@ def test_searches_of_the_page_run(folder: Path) -> None:
 
 def test_the_python_of_readme_trains_and_solves(folder: Path) -> None:
     (text,) = blocks(ROOT / "README.md", "python")
-    few = text.replace(
-        "batches=200", 'batches=2, batch_size=4, validate_on=4, solver="nearest", workers=1, device="cpu"'
-    )
     names: dict[str, Any] = {}
-    exec(few.replace('"lkh"', '"nearest"').replace("seconds=5", "seconds=1"), names)
+    exec(shortened(text, ("batches=200", SMALL), ("seconds=5", "seconds=1")), names)
     assert names["solution"].instance.n == N
     assert Path("berlin52.svg").exists()
 
@@ -140,20 +144,31 @@ def test_the_python_of_readme_trains_and_solves(folder: Path) -> None:
 @pytest.mark.slow
 def test_the_python_of_own_networks_trains(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     training, path, loss = blocks(PAGES[1], "python")
-    small = 'batches=2, batch_size=4, validate_on=4, solver="nearest", workers=1, device="cpu"'
     names: dict[str, Any] = {}
-    exec(training.replace("batches=300", small).replace('reference="lkh"', 'reference="nearest"'), names)
+    exec(shortened(training, ("batches=300", SMALL)), names)
     assert Path("mine.safetensors").exists()
     assert Path("work/python/runs/python/decoderonly_tsp20/log.csv").exists()
     (folder / "best_tour.py").write_text(loss)
     monkeypatch.syspath_prepend(folder)
-    few = (
-        re.sub(r"batches=400", small, path)
-        .replace('"lkh"', '"nearest"')
-        .replace("max_nodes=100", "max_nodes=52, seconds=0.2")
-    )
-    exec(few.replace("n=20", "n=8").replace("seeds=3", "seeds=2"), names | {"__name__": "__main__"})
+    fewer = (("max_nodes=100", "max_nodes=52, seconds=0.2"), ("n=20", "n=8"), ("seeds=3", "seeds=2"))
+    exec(shortened(path, ("batches=400", SMALL), *fewer), names | {"__name__": "__main__"})
     assert "mynet_tsp8" in Path("results/compare/table.md").read_text()
     assert Path("results/sweep/figure.svg").exists()
-    more = eval(f"dict({small})") | {"n": 6, "arguments": SHAPE, "how": importlib.import_module("best_tour").BestTour}
+    more = eval(f"dict({SMALL})") | {"n": 6, "arguments": SHAPE, "how": importlib.import_module("best_tour").BestTour}
     assert names["neuroute"].train("neuroute.networks.pomo:Pomo", **more).net.train_nodes == 6
+
+
+def test_the_snakefile_of_the_page_plans_what_it_asks_for(tmp_path: Path) -> None:
+    (tmp_path / "neuroute").symlink_to(ROOT)
+    for file, language in (("Snakefile", "python"), ("config.yaml", "yaml")):
+        (tmp_path / file).write_text(blocks(ROOT / "docs" / "how-to" / "module.md", language)[0])
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    environment.pop("NEUROUTE_CONFIG", None)
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run"]
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    said = run.stdout + run.stderr
+    assert "\nmine " in said
+    assert "routing_train" in said
+    assert "results/pens/table2.csv" in said
+    assert "results/pens/table3.csv" not in said

@@ -1,66 +1,26 @@
-"""Pages that are made from the code say all of it."""
+"""Pages that are made from the code and from what was kept are those of today, and agree with each other."""
 
+import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from neuroute.api.zoo import Card, Gap
-from neuroute.evaluation.loaded import COLUMNS
-from neuroute.pipeline.cli import COMMANDS
-from neuroute.pipeline.plan.config import Config, load_scale
-from neuroute.pipeline.plan.papers import load_paper
+from pages import ROOT
 
 Generator = Callable[[str], ModuleType]
+PAGE, README = ROOT / "docs" / "results" / "what_reproduces.md", ROOT / "README.md"
+FINDING = re.compile(r"^\d+\. (.*)$", re.MULTILINE)
+VERDICT = re.compile(r"`(\w+\.[\w.-]+)`: ([a-z ]+)")
 
 
 @pytest.fixture(scope="module")
 def generator(script: Generator) -> Generator:
     """Modules of docs/generate by name; these need nothing that builds sites."""
     return lambda name: script(f"docs/generate/{name}.py")
-
-
-@pytest.fixture(scope="module")
-def reference(generator: Generator) -> ModuleType:
-    return generator("reference")
-
-
-def test_every_command_has_its_section(reference: ModuleType) -> None:
-    text = reference.cli()
-    for command in (command for commands in COMMANDS.values() for command in commands):
-        assert f"## `neuroute {command.__name__.replace('_', '-')}`" in text
-
-
-def test_every_key_and_column_has_its_row(reference: ModuleType) -> None:
-    rows = reference.config()
-    for key in Config.model_fields:
-        assert f"\n| `{key}` | " in rows
-    assert "[RunChange](#runchange)" in rows
-    assert "\n## RunChange\n" in rows
-    for column in COLUMNS:
-        assert f"\n| `{column}` | " in reference.record_columns()
-    assert "| `scaling` | [ScalingScale](#scalingscale) |" in reference.scales()
-
-
-def test_a_card_shows_what_was_measured(generator: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    gap = Gap(set="TSP100", decoding="greedy", instances=100, gap=3.25, low=3.0, high=3.5, reference="lkh", seconds=2)
-    facts = {"name": "tsp", "problem": "tsp", "run": "zoo/tsp", "network": "LEHD", "parameters": 12345, "seed": 0}
-    facts |= {
-        "trained_on": "TSP20 to TSP100",
-        "trained_nodes": (20, 100),
-        "commit": "abc1234",
-        "date": "2026-01-01",
-        "device": "a CPU",
-    }
-    card = Card(**facts, seconds=600, nodes=(20, 500), gaps=(gap,), sha256="0" * 64, decision=(0.5,))  # type: ignore[arg-type]
-    cards = generator("cards")
-    monkeypatch.setattr(cards, "models", lambda: [card])
-    text = cards.page()
-    assert "| [tsp](#tsp) | TSP | 20 to 500 | 12,345 | 3.25 % (TSP100, greedy) |" in text
-    assert "| TSP100 | greedy | 100 | 3.25 [3.00, 3.50] | lkh | 2 |" in text
-    assert "12,345 parameters" in text
 
 
 def test_pages_that_follow_from_the_code_are_those_of_today(generator: Generator) -> None:
@@ -81,9 +41,12 @@ def test_made_parts_of_pages_are_those_of_what_was_kept(name: str, generator: Ge
 def test_kept_artifacts_stand_with_what_made_them(generator: Generator) -> None:
     kept = generator("kept")
     text = kept.artifacts("scaling")
+    with (kept.DOCS / "measured" / "laptop" / "table12.csv").open() as file:
+        row = next(csv.DictReader(file))
     assert "![Figure 1, measured](../measured/laptop/figure1.png)" in text
     assert "    | Greedy, depth=6, width=128 | D=1, W=16 | 6.74 (0.464) |" in text
-    assert "[table12.csv](../measured/laptop/table12.csv): laptop, AMD EPYC, d9a58cd8, 2026-11-29" in text
+    made = ", ".join(row[name] for name in ("scale", "device", "commit", "date"))
+    assert f"[table12.csv](../measured/laptop/table12.csv): {made}" in text
 
 
 def test_the_picture_of_the_first_page_is_of_the_kept_tables(generator: Generator) -> None:
@@ -102,11 +65,58 @@ def test_a_notebook_becomes_a_page(generator: Generator, tmp_path: Path) -> None
     assert text.endswith("```python\nx = 3\nprint(x)\n```\n\n```text\n3\n```\n\n![](data:image/png;base64,iVBO)\n")
 
 
-def test_the_page_of_protocols_has_a_table_for_each_paper_at_its_own_scale(generator: Generator) -> None:
-    text = generator("protocols").page()
-    papers = [load_paper(key) for key in load_scale("paper").blocks]
-    assert all(f"\n## {paper.title}\n" in text for paper in papers if paper.protocol)
-    assert text.count("\n| where | test set | source | instances | ") == sum(
-        paper.protocol is not None for paper in papers
+def test_spreads_are_those_of_all_kept_trainings(generator: Generator) -> None:
+    spreads = generator("spreads")
+    with spreads.SPREADS.open() as file:
+        stated = list(csv.DictReader(file))
+    assert stated == [{key: str(value) for key, value in row.items()} for row in spreads.pools()], (
+        "run: python docs/generate/spreads.py"
     )
-    assert "**Concorde (paper: LKH3)**" in text
+
+
+def test_a_model_counts_once_in_a_pooled_spread(generator: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    spreads = generator("spreads")
+    near, far, others = [10.0, 12.0], [20.0, 26.0], [5.0, 6.0, 7.0]
+    models = [("A", "tsp", 1.0, "a", near), ("A", "tsp", 1.0, "a", near), ("A", "tsp", 0.5, "a", far)]
+    monkeypatch.setattr(spreads, "models", lambda: iter([*models, ("A", "tsp", 1.0, "b", others)]))
+    (pool,) = spreads.pools()
+    assert pool["freedom"] == 1 + 2
+    of_a = (spreads.log_variance(near) + spreads.log_variance(far)) / 2
+    expected = ((of_a + 2 * spreads.log_variance(others)) / 3) ** 0.5
+    assert float(pool["spread"]) == pytest.approx(expected, abs=1e-4)
+
+
+# -- the page on what reproduces, README and the kept tables agree ----------------------------------------------------
+
+
+def one_line_each(page: Path) -> str:
+    """A page with each item of a list on one line."""
+    return re.sub(r"\n {2,3}(?=\S)", " ", page.read_text())
+
+
+def test_each_finding_is_tied_to_claims_by_their_verdict(generator: Generator) -> None:
+    claims = generator("claims")
+    verdicts = {row["id"]: row["verdict"] for row in claims.rows_of(claims.judge_kept(claims.SCALE))}
+    findings = FINDING.findall(one_line_each(PAGE))
+    assert len(findings) == 10
+    for finding in findings:
+        words = VERDICT.findall(finding)
+        assert words, finding
+        assert [(name, verdicts[name]) for name, _ in words] == words
+
+
+def test_the_findings_of_readme_are_those_of_the_page() -> None:
+    of_readme = re.findall(r"^\* (.*`: .*)$", one_line_each(README), re.MULTILINE)
+    assert of_readme
+    assert {verdict for _, verdict in VERDICT.findall(" ".join(of_readme))} <= {"supported", "contradicted"}
+    assert set(of_readme) <= set(FINDING.findall(one_line_each(PAGE)))
+
+
+def test_former_verdicts_are_of_claims(generator: Generator) -> None:
+    claims = generator("claims")
+    ids = [row["id"] for row in claims.rows_of(claims.judge_kept(claims.SCALE))]
+    with claims.FORMER.open() as file:
+        former = {row["id"]: row["verdict"] for row in claims.csv.DictReader(file)}
+    assert sorted(former) == sorted(ids)
+    counts = {verdict: [*former.values()].count(verdict) for verdict in set(former.values())}
+    assert counts == {"supported": 33, "contradicted": 13, "inconclusive": 79, "not measured": 87}
