@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import streams
+from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.streams import (
     CAPACITIES,
@@ -17,44 +18,52 @@ from neuroute.datasets.streams import (
     coordinates,
     cvrp_capacity,
     cvrp_dataset,
-    dataset_coordinates,
     vrp_dataset,
 )
 from neuroute.problems.tsp import tour_length
-from neuroute.problems.vrp import SWITCHES, Vrp
+from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.objects import SHARD, Dataset
 
 GOLDEN = [
-    (("uniform", "train", 5, 0, 100), "37f407a8e6d9acb5"),
-    (("uniform", "test", 100, 9990, 20), "cace6a3e07dd39e6"),
-    (("uniform", "val", 1000, 123456, 2), "c112dfc606ea9761"),
-    (("cluster", "test", 100, 0, 50), "8426a9e91a59d735"),
-    (("explosion", "test", 100, 0, 50), "9e96b907aa75fc53"),
-    (("implosion", "test", 100, 0, 50), "a89359cad3eefe99"),
+    (Dataset(split="train", n=5, count=100), "37f407a8e6d9acb5"),
+    (Dataset(n=100, count=20, first=9990), "cace6a3e07dd39e6"),
+    (Dataset(split="val", n=1000, count=2, first=123456), "c112dfc606ea9761"),
+    (Dataset(distribution="cluster", n=100, count=50), "8426a9e91a59d735"),
+    (Dataset(distribution="explosion", n=100, count=50), "9e96b907aa75fc53"),
+    (Dataset(distribution="implosion", n=100, count=50), "a89359cad3eefe99"),
+    (Dataset(problem="cvrp", n=12, count=1), "0b93e83d04f7fecf"),
+    (Dataset(problem="vrp", variant="OVRPBLTW", n=50, count=40, first=SHARD - 20), "ece0262dfeaad4ee"),
 ]
 
 
-@pytest.mark.parametrize(("stream", "digest"), GOLDEN)
-def test_streams_never_change(stream, digest):
+def arrays_of(data: Dataset, **change: Any) -> tuple[np.ndarray, ...]:
+    spec = SPEC.of(data.problem)
+    return spec.arrays(spec.instances(data.model_copy(update=change)))
+
+
+@pytest.mark.parametrize(("data", "digest"), GOLDEN)
+def test_streams_never_change(data: Dataset, digest: str) -> None:
     # Labels that are already made belong to these bits.
-    assert hashlib.sha256(coordinates(*stream).tobytes()).hexdigest()[:16] == digest
+    content = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays_of(data))
+    assert hashlib.sha256(content).hexdigest()[:16] == digest
 
 
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-@pytest.mark.parametrize("n", [4, 7])
-def test_any_part_of_a_stream_equals_that_part_of_the_whole(distribution, n):
-    first = SHARD - 9
-    whole = coordinates(distribution, "train", n, first, 20)
-    assert whole.shape == (20, n, 2)
-    assert whole.dtype == np.float32
+STREAMS: list[dict[str, Any]] = [
+    *({"distribution": name, "n": n} for name in DISTRIBUTIONS for n in (4, 7)),
+    *({"problem": "cvrp", "distribution": name, "n": 60} for name in ("uniform", "centred", "half-centred")),
+    *({"problem": "vrp", "variant": name, "n": 7} for name in SWITCHES),
+]
+
+
+@pytest.mark.parametrize("stream", STREAMS, ids=str)
+def test_any_part_of_a_stream_equals_that_part_of_the_whole(stream: dict[str, Any]) -> None:
+    data = Dataset(split="train", first=SHARD - 9, count=20, **stream)
+    whole = arrays_of(data)
+    assert whole[0].shape == (20, data.nodes, 2)
+    assert whole[0].dtype == np.float32
     for start, count in [(0, 1), (0, 9), (1, 4), (8, 2), (9, 11), (13, 5), (19, 1), (3, 0)]:
-        part = coordinates(distribution, "train", n, first + start, count)
-        np.testing.assert_array_equal(part, whole[start : start + count])
-
-
-def test_a_data_set_is_its_part_of_the_stream():
-    data = Dataset(distribution="explosion", split="val", n=6, count=5, first=3)
-    np.testing.assert_array_equal(dataset_coordinates(data), coordinates("explosion", "val", 6, 3, 5))
+        for part, array in zip(arrays_of(data, first=data.first + start, count=count), whole, strict=True):
+            np.testing.assert_array_equal(part, array[start : start + count])
 
 
 def test_a_stated_capacity_changes_no_customer_and_no_demand():
@@ -77,6 +86,8 @@ def test_capacities_by_size_are_those_of_the_papers():
     assert {n: cvrp_capacity(n) for n in sizes} == sizes
     assert [cvrp_capacity(n) for n in (999, 4999, 9999, 49_999)] == [100, 250, 500, 1000]
     assert min(CAPACITIES.values()) >= 9  # the largest demand
+    assert [cvrp_capacity(n, VRP_CAPACITIES) for n in (20, 50, 99, 100, 200)] == [30, 40, 40, 50, 70]
+    assert vrp_dataset(dataset("OVRP", capacity=33)).capacity.tolist() == [33] * 40
 
 
 def test_shared_labels_belong_to_the_streams(shared):
@@ -89,12 +100,9 @@ def test_shared_labels_belong_to_the_streams(shared):
 
 @pytest.mark.parametrize("kind", ["centred", "half-centred"])
 def test_customers_around_centres(kind: Any) -> None:
-    """ELG's training instances: any range is the same, the square holds all, and nodes are nearer than uniform ones."""
+    """ELG's training instances: the square holds all, and nodes are nearer than uniform ones."""
     many = Dataset(problem="cvrp", distribution=kind, n=60, count=40, first=SHARD - 20)
-    whole, alone = cvrp_dataset(many), cvrp_dataset(many.model_copy(update={"first": SHARD + 3, "count": 2}))
-    assert np.array_equal(whole.coords[23:25], alone.coords)
-    assert np.array_equal(whole.demand[23:25], alone.demand)
-    assert whole.coords.shape == (40, 61, 2)
+    whole = cvrp_dataset(many)
     assert whole.coords.min() >= 0
     assert whole.coords.max() <= 1
     assert (whole.demand[:, 0] == 0).all()
@@ -118,31 +126,8 @@ def nearest(coords: np.ndarray) -> float:
 # -- of the 16 vehicle routing problems ------------------------------------------------------------------------------
 
 
-FIELDS = ("coords", "demand", "capacity", "limit", "windows", "service")
-
-
 def dataset(variant: str, n: int = 50, count: int = 40, **more) -> Dataset:
     return Dataset(problem="vrp", variant=variant, n=n, count=count, **more)
-
-
-def same(a: Vrp, b: Vrp) -> bool:
-    pairs = [(getattr(a, field), getattr(b, field)) for field in FIELDS]
-    return a.open == b.open and all((x is None and y is None) or np.array_equal(x, y) for x, y in pairs)
-
-
-def test_streams_of_vrps_never_change() -> None:
-    # Labels that are already made belong to these bits.
-    found = vrp_dataset(dataset("OVRPBLTW", first=SHARD - 20))
-    digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in VRP.arrays(found))).hexdigest()
-    assert digest[:16] == "ece0262dfeaad4ee"
-
-
-@pytest.mark.parametrize("variant", SWITCHES)
-def test_any_part_equals_that_part_of_the_whole(variant: str) -> None:
-    whole = vrp_dataset(dataset(variant, 7, 20, first=SHARD - 9))
-    for start, count in [(0, 20), (0, 1), (8, 2), (9, 11), (19, 1), (3, 0)]:
-        part = vrp_dataset(dataset(variant, 7, count, first=SHARD - 9 + start))
-        assert same(part, whole[start : start + count])
 
 
 @pytest.mark.parametrize("variant", SWITCHES)
@@ -175,12 +160,8 @@ def test_an_instance_that_cannot_be_served_in_time_is_drawn_anew_alone(shift: in
     np.testing.assert_array_equal((found.demand != usual.demand).any(1), redrawn)
     far = np.linalg.norm(usual.coords.astype(float) - usual.coords[:, :1], axis=-1).max(1)
     assert redrawn[2 * far + 0.2 > 2 + 1e-4].all()
-    assert same(vrp_dataset(dataset("VRPTW", 5, 4, first=shift)), found[shift : shift + 4])
-
-
-def test_capacities() -> None:
-    assert [cvrp_capacity(n, VRP_CAPACITIES) for n in (20, 50, 99, 100, 200)] == [30, 40, 40, 50, 70]
-    assert vrp_dataset(dataset("OVRP", capacity=33)).capacity.tolist() == [33] * 40
+    for array, part in zip(VRP.arrays(found), arrays_of(dataset("VRPTW", 5, 4, first=shift)), strict=True):
+        np.testing.assert_array_equal(part, array[shift : shift + 4])
 
 
 def test_specs_of_vrps() -> None:

@@ -12,9 +12,6 @@ from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.specs.objects import Dataset
 
 V = 12
-# Of the first test instance of 12 customers; every value is exact in float32.
-DEMAND = [0, 3, 1, 6, 6, 8, 1, 1, 6, 1, 9, 7, 5]
-COORDS = [[0.3249138593673706, 0.9520453810691833], [0.8649968504905701, 0.9947642087936401]]
 
 
 def instances(count: int = 30, **more) -> Vrp:
@@ -60,16 +57,6 @@ def test_canonical_is_one_form_of_all_that_drive_alike():
         shuffled.append(from_routes([routes[i] for i in rng.permutation(len(routes))]))
     np.testing.assert_array_equal(canonical(np.stack(shuffled)), canonical(solutions))
     np.testing.assert_array_equal(canonical(canonical(solutions)), canonical(solutions))
-
-
-# -- the stream -------------------------------------------------------------------------------------------------
-
-
-def test_the_stream_does_not_change():
-    """Stored labels belong to these numbers."""
-    batch = instances(1)
-    np.testing.assert_array_equal(batch.demand[0], DEMAND)
-    np.testing.assert_array_equal(batch.coords[0, :2], COORDS)
 
 
 # -- sub-paths --------------------------------------------------------------------------------------------------
