@@ -344,7 +344,7 @@ def test_a_comment_scales_only_in_the_words_of_export(tmp_path: Path, factor: st
     "rows", [ROWS + "FIXED_EDGES_SECTION\n1 3\n-1\n", ROWS + "DIMENSION : 5\n", ROWS.replace("30", "3_0")]
 )
 def test_what_a_file_says_is_followed_or_refused(tmp_path: Path, rows: str) -> None:
-    """The rest is asked of the reader (`test_tsplib`)."""
+    """The rest is asked of the reader (`test_vrplib`)."""
     (tmp_path / "t.tsp").write_text(TEXT.format(comment="", kind="EUC_2D", rows=rows))
     refused(
         tmp_path / "t.tsp", "FIXED_EDGES_SECTION is not supported|DIMENSION says 5, and 4 above|expected `node x y`"
