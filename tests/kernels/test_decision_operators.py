@@ -60,6 +60,12 @@ class Drawn:
         return seen.double() @ self.targets.double().transpose(1, 2) + self.offsets.double()
 
 
+def assert_best(chosen: Tensor, fits: Tensor, tolerance: float = 1e-4) -> None:
+    """What is chosen (batch, tours) fits as well as the best of the nodes, up to rounding."""
+    near = fits.gather(2, chosen[..., None]).squeeze(2)
+    torch.testing.assert_close(near, fits.amax(dim=2), rtol=0, atol=tolerance)
+
+
 @pytest.mark.parametrize("numbers", [None, 1, 4])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_equals_the_formula(shape: tuple[int, int, int, int], numbers: int | None) -> None:
@@ -67,11 +73,9 @@ def test_equals_the_formula(shape: tuple[int, int, int, int], numbers: int | Non
     decisions, state = drawn.packed(), (drawn.context, drawn.current, drawn.mask)
     seen = decisions.glimpse(*state)
     torch.testing.assert_close(seen.double(), drawn.glimpses(), rtol=1e-5, atol=1e-5)
-    fits = drawn.fits(drawn.glimpses()).clamp(-9.02, 9.02) + drawn.mask
     chosen = decisions.best(*state)
     assert torch.equal(decisions.point(seen, drawn.mask), chosen)
-    near = fits.gather(2, chosen[..., None]).squeeze(2)
-    torch.testing.assert_close(near, fits.amax(dim=2), rtol=0, atol=1e-4)
+    assert_best(chosen, drawn.fits(drawn.glimpses()).clamp(-9.02, 9.02) + drawn.mask)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -85,9 +89,7 @@ def test_experts_count_as_much_as_their_shares(shape: tuple[int, int, int, int])
     seen, drawn.targets, drawn.offsets = drawn.normal(BATCH, tours, width), targets, offsets
     each = torch.einsum("btw,benw->bten", seen.double(), targets.double()) + offsets[:, None]
     fits = torch.einsum("bten,bte->btn", each, shares.double()).clamp(-9.02, 9.02) + drawn.mask
-    chosen = drawn.packed().point(seen, drawn.mask, shares)
-    near = fits.gather(2, chosen[..., None]).squeeze(2)
-    torch.testing.assert_close(near, fits.amax(dim=2), rtol=0, atol=1e-4)
+    assert_best(drawn.packed().point(seen, drawn.mask, shares), fits)
 
 
 @pytest.mark.parametrize("options", [*MIXTURES, {"experts": 3, "top": 1}], ids=str)
@@ -105,9 +107,7 @@ def test_mixtures_choose_the_best_of_their_logits(options: dict[str, Any]) -> No
             context, current = torch.rand(3, tours, 4), torch.randint(nodes, (3, tours))
             mask = torch.where(torch.rand(3, tours, nodes) < 0.4, -math.inf, 0.0).scatter(2, current[..., None], 0.0)
             logits = net.decide(plain, context.double(), current, mask.double())
-            chosen = single.decide_best(found, context, current, mask)
-            near = logits.gather(2, chosen[..., None]).squeeze(2)
-            torch.testing.assert_close(near, logits.amax(dim=2), rtol=0, atol=1e-4)
+            assert_best(single.decide_best(found, context, current, mask), logits)
 
 
 def test_the_first_of_equals() -> None:
@@ -181,10 +181,7 @@ def test_an_attention_free_module_equals_the_formula(shape: tuple[int, int, int]
     decisions, state = drawn.packed(), (drawn.context, drawn.current, drawn.mask)
     seen, wanted = decisions.glimpse(*state), drawn.glimpses()
     torch.testing.assert_close(seen.double(), wanted, rtol=2e-5, atol=2e-6)
-    fits = drawn.fits(wanted).clamp(-9.02, 9.02) + drawn.mask
-    chosen = decisions.best(*state)
-    near = fits.gather(2, chosen[..., None]).squeeze(2)
-    torch.testing.assert_close(near, fits.amax(dim=2), rtol=0, atol=1e-5)
+    assert_best(decisions.best(*state), drawn.fits(wanted).clamp(-9.02, 9.02) + drawn.mask, 1e-5)
     torch.set_num_threads(2)
     assert torch.equal(decisions.glimpse(*state), seen)
     with torch.no_grad():

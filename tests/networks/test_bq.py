@@ -1,4 +1,4 @@
-"""BQ-NCO: its equations and loads for the CVRP, initial values; the decoder-only network: formula, factor of log n."""
+"""BQ-NCO: its equations with loads for the CVRP, initial values; the decoder-only network: formula, factor of log n."""
 
 import pytest
 import torch
@@ -9,15 +9,11 @@ import by_the_book
 from networks import PATH, decision, make, without_gradients
 from neuroute.networks.blocks.layers import ResidualLayer
 from neuroute.networks.bq import BqCvrp, ReZeroCrossLayer
-from neuroute.training.supervised import PathDecision, loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 WITH_LOADS = [name for name in PATH if name.startswith("bq cvrp")]
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
-
-
-# -- TSP --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["bq", *WITH_LOADS])
@@ -33,22 +29,6 @@ def test_initial_values(name: str) -> None:
     assert all(p.abs().max().item() == pytest.approx(0.0429, abs=1e-4) for p in matrices)
     idle = [p for name, p in net.named_parameters() if "alpha" in name or name.endswith("value_bias")]
     assert all(p.requires_grad and not p.any() for p in idle)
-
-
-def test_the_bias_of_the_keys_is_inert_and_that_of_the_values_is_not() -> None:
-    net, path = make("bq"), torch.rand(8, 10, 2, dtype=torch.float64)
-    before = net.decide(path)
-    loss(PathDecision(net), path, 0).backward()
-    for layer in net.layers:
-        of_keys, of_values = layer.key_value_bias.grad.chunk(2)
-        assert of_keys.abs().max() < 1e-12 < 1e-6 < of_values.abs().max()
-        layer.key_value_bias.data[:24] += 1.0
-    torch.testing.assert_close(net.decide(path), before, **EXACT)
-    net.layers[0].key_value_bias.data[24:] += 1.0
-    assert not torch.allclose(net.decide(path), before)
-
-
-# -- CVRP -------------------------------------------------------------------------------------------------------------
 
 
 def cross_layer(layer: ReZeroCrossLayer, x: Tensor, context: Tensor) -> Tensor:
@@ -102,9 +82,6 @@ def test_of_the_customers_only_the_nearest_are_seen(name: str) -> None:
         expected[near] = net.decide(stop[[0, *(1 + near).tolist(), 8]][None], left[:1])[0]
         torch.testing.assert_close(one, expected)
     assert torch.equal(limited.decide(rows[:, 4:], left), net.decide(rows[:, 4:], left))  # three customers
-
-
-# -- the decoder-only network -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("gate", [True, False])

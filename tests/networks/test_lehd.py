@@ -68,9 +68,6 @@ def test_draws_are_repeated_and_differ_from_step_to_step(net: LehdCvrpLight) -> 
     assert len({float(net.decide(rows, left).detach().sum()) for _ in range(12)}) > 4
 
 
-# -- LEHD -------------------------------------------------------------------------------------------------------------
-
-
 def test_greedy_encodes_once() -> None:
     net, calls = make("lehd"), 0
 
@@ -81,9 +78,6 @@ def test_greedy_encodes_once() -> None:
     net.encoder.register_forward_hook(count)
     decode("tsp", net, torch.rand(3, 11, 2, dtype=torch.float64), Decoding())
     assert calls == 1
-
-
-# -- CVRP -------------------------------------------------------------------------------------------------------------
 
 
 def test_customers_enter_the_decoder_without_a_gradient() -> None:

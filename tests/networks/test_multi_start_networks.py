@@ -1,5 +1,7 @@
 """What holds of every network of many starts, and of ICAM alone."""
 
+from collections.abc import Iterable
+
 import pytest
 import torch
 from torch import Tensor
@@ -15,6 +17,11 @@ EXACT = {"rtol": 1e-10, "atol": 1e-10}
 EVERY = [*MULTI_START, *VRP]
 
 
+def single(parts: Iterable[Tensor]) -> list[Tensor]:
+    """Numbers in float32, nodes as they are."""
+    return [part.float() if part.is_floating_point() else part for part in parts]
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_nodes_have_no_order_and_tours_and_instances_do_not_meet(name: str) -> None:
     net = make(name)
@@ -27,10 +34,7 @@ def test_nodes_have_no_order_and_tours_and_instances_do_not_meet(name: str) -> N
     else:
         known_now = known[..., torch.cat([torch.tensor([0]), 1 + shuffle])] if net.sees_served else known
     moved = net.decide(
-        net.prepare(net.encode(*(f[:, shuffle] for f in seen))),
-        known_now,
-        place[current],
-        closed[..., shuffle],
+        net.prepare(net.encode(*(f[:, shuffle] for f in seen))), known_now, place[current], closed[..., shuffle]
     )
     torch.testing.assert_close(moved, found[..., shuffle], **EXACT)
     prepared = net.prepare(net.encode(*(f[1:] for f in seen)))
@@ -43,12 +47,11 @@ def test_the_best_is_the_most_probable(name: str) -> None:
     """Whether or not scores are so large that several are clipped alike; ties apart."""
     for scale in (1.0, 30.0):
         net = make(name)
-        known, current, closed = midway(net)
+        state = midway(net)
         prepared = net.prepare(net.encode(*features(net)))
         prepared = prepared._replace(nodes=scale * prepared.nodes)
-        logits = net.decide(prepared, known, current, closed)
-        best = net.decide_best(prepared, known, current, closed)
-        assert best.shape == current.shape
+        logits, best = net.decide(prepared, *state), net.decide_best(prepared, *state)
+        assert best.shape == state[1].shape
         torch.testing.assert_close(logits.gather(2, best[..., None])[..., 0], logits.amax(2), rtol=1e-12, atol=0)
 
 
@@ -57,10 +60,9 @@ def test_in_float32_which_kernels_compute_the_best_is_that_of_float64(name: str)
     net = make(name)
     seen, state = features(net), midway(net)
     logits = net.decide(net.prepare(net.encode(*seen)), *state).detach()
-    known, current, closed = (part.float() if part.is_floating_point() else part for part in state)
     with torch.no_grad():
         net.float()
-        best = net.decide_best(net.prepare(net.encode(*(part.float() for part in seen))), known, current, closed)
+        best = net.decide_best(net.prepare(net.encode(*single(seen))), *single(state))
     torch.testing.assert_close(logits.gather(2, best[..., None])[..., 0], logits.amax(2), rtol=0, atol=1e-3)
 
 
@@ -114,25 +116,21 @@ def test_finite_at_large_alphas_and_far_coordinates(name: str) -> None:
     for part, p in net.named_parameters():
         if "alpha" in part:
             p.data.fill_(-5.0 if "layers.0" in part else 30.0)
-    coords, *demand = (f.float() for f in features(net))
-    known, current, closed = midway(net)
-    known = known if net.problem == "tsp" else known.float()
+    (coords, *demand), state = single(features(net)), single(midway(net))
     for scale in (1.0, 1e4):
-        found = net.decide(net.prepare(net.encode(scale * coords, *demand)), known, current, closed.float())
+        found = net.decide(net.prepare(net.encode(scale * coords, *demand)), *state)
         assert not found.isnan().any()
-        assert torch.equal(found > -torch.inf, closed == 0)
+        assert torch.equal(found > -torch.inf, state[2] == 0)
 
 
 @pytest.mark.parametrize("name", ICAMS)
 def test_half_precision_is_near(name: str) -> None:
     net = make(f"{name} 11").float()
-    coords, *demand = (f.float() for f in features(net))
-    known, current, closed = midway(net)
-    known, closed = known if net.problem == "tsp" else known.float(), closed.float()
+    seen, state = single(features(net)), single(midway(net))
     with torch.no_grad():
-        exact = net.decide(net.prepare(net.encode(coords, *demand)), known, current, closed)
+        exact = net.decide(net.prepare(net.encode(*seen)), *state)
         with torch.autocast("cpu", torch.bfloat16):
-            half = net.decide(net.prepare(net.encode(coords, *demand)), known, current, closed)
+            half = net.decide(net.prepare(net.encode(*seen)), *state)
     assert half.dtype == torch.float32
-    open_ = closed == 0
+    open_ = state[2] == 0
     torch.testing.assert_close(half[open_] / 50, exact[open_] / 50, rtol=0, atol=0.05)

@@ -7,9 +7,6 @@ import torch
 from torch import Tensor
 
 from networks import make
-from neuroute.networks import pens
-from neuroute.networks.blocks.attention import attend
-from neuroute.networks.kernels import library
 from neuroute.networks.pens import Pens
 from pens_by_the_book import decision as by_the_book
 
@@ -19,9 +16,6 @@ INITIAL = ("gaussian", "zero")
 
 def paths(batch: int = 4, rows: int = 13) -> Tensor:
     return torch.rand(batch, rows, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
-
-
-# -- formulas -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -36,9 +30,6 @@ def test_equals_the_formulas(positions: str, initial: str, projection: bool, sca
         found = net.decide(net.encode(coords, noise), scale)
         expected = [by_the_book(net, c, s, positions, scale)[0] for c, s in zip(coords, seen, strict=True)]
     torch.testing.assert_close(found, torch.stack(expected), rtol=1e-10, atol=1e-10)
-
-
-# -- embeddings ---------------------------------------------------------------------------------------------------
 
 
 def test_embeddings_follow_the_draw_and_the_place_alone() -> None:
@@ -100,31 +91,6 @@ def test_chunked_equals_unchunked(monkeypatch: pytest.MonkeyPatch, positions: st
             torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("padded", [False, True])
-def test_the_bias_is_cast_once_for_all_layers(monkeypatch: pytest.MonkeyPatch, padded: bool) -> None:
-    """In bf16, with the bits that come of a cast in each layer by torch; the compiled kernel adds in float32."""
-    monkeypatch.setattr(library, "library", lambda: None)
-    net, rows = make("pens alibi").float(), make("pens alibi").encode(paths()).float()
-    lengths = torch.tensor([13, 11, 8, 5]) if padded else None
-    given: list[torch.dtype] = []
-
-    def watched(*arguments: Tensor, bias: Tensor, **more: Tensor) -> Tensor:
-        given.append(bias.dtype)
-        return attend(*arguments, bias=bias, **more)
-
-    monkeypatch.setattr(pens, "attend", watched)
-    found = []
-    for cast in (pens.in_products, lambda bias: bias):
-        monkeypatch.setattr(pens, "in_products", cast)
-        with torch.autocast("cpu", torch.bfloat16):
-            found.append(net.decide(rows, lengths=lengths))
-    assert torch.equal(*found)
-    half = len(given) // 2
-    assert given == [torch.bfloat16] * half + [torch.float32] * half
-    monkeypatch.undo()
-    assert net.decide(rows, lengths=lengths).dtype == torch.float32
-
-
 def test_the_bias_is_never_there_as_a_whole_when_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     net, largest = make("pens alibi"), 0
     rows, bias = net.encode(paths()), net._bias
@@ -152,12 +118,7 @@ MOVES = {
     "reflection": lambda x: x * torch.tensor([-1.0, 1.0], dtype=torch.float64),
     "all three": lambda x: (x @ TURN.T).flip(-1) + 0.5,
 }
-INVARIANT = {
-    "alibi": set(MOVES),
-    "rope": {"translation"},
-    "both": {"translation"},
-    "coordinates": set[str](),
-}
+INVARIANT = {"alibi": set(MOVES), "rope": {"translation"}, "both": {"translation"}, "coordinates": set[str]()}
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

@@ -9,12 +9,10 @@ from torch import Tensor
 from neuroute.networks.blocks.attention import (
     alibi_slopes,
     attend,
-    attend_in_parts,
     axial_frequencies,
     axial_rotation,
     pairwise_distances,
     rotate,
-    split_heads,
 )
 
 SCALE = 0.37
@@ -44,22 +42,6 @@ def test_equals_the_dense_softmax(name: str) -> None:
     q, k, v = drawn()
     bias = biases()[name]
     torch.testing.assert_close(attend(q, k, v, SCALE, bias), dense(q, k, v, bias), rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("queries", [1, 4, 11, 50])
-def test_in_parts_equals_at_once(queries: int) -> None:
-    q, k, v = drawn()
-    bias = biases()["both"]
-    assert bias is not None
-    asked = []
-
-    def part(first: int, stop: int) -> Tensor:
-        asked.append((first, stop))
-        return bias[:, :, first:stop]
-
-    found = attend_in_parts(q, k, v, SCALE, part, queries)
-    torch.testing.assert_close(found, attend(q, k, v, SCALE, bias), rtol=1e-12, atol=1e-12)
-    assert asked == [(first, min(first + queries, 11)) for first in range(0, 11, queries)]
 
 
 @pytest.mark.parametrize("name", biases())
@@ -93,19 +75,6 @@ def test_a_query_in_all_digits_is_rounded_as_the_keys_are() -> None:
     assert out[0].dtype == torch.bfloat16
     assert torch.equal(*out)
     assert torch.equal(*gradients)
-
-
-def test_heads_and_their_gradients() -> None:
-    """Heads are split so that their gradients come back in one pass."""
-    torch.manual_seed(0)
-    qkv = torch.randn(3, 5, 3 * 24, requires_grad=True)
-    plain = qkv.view(3, 5, 3, 4, 6).permute(2, 0, 3, 1, 4)
-    given = torch.randn(plain.shape)
-    found = split_heads(qkv, 4)
-    assert all(torch.equal(one, other) for one, other in zip(found, plain, strict=True))
-    (ours,) = torch.autograd.grad([*found], qkv, [*given])
-    (wanted,) = torch.autograd.grad(plain, qkv, given)
-    assert torch.equal(ours, wanted)
 
 
 # -- slopes, frequencies, distances, turns: the paper's formulas, and what must follow from them (pens, Section 4.1) --

@@ -114,9 +114,7 @@ def elg(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
     local = LOCAL[problem]
     yield f"{local}.cur_token_emb", (32,)
     yield from linear_shapes(f"{local}.init_emb", 32, 2 if problem == "tsp" else 3)
-    for part in ("Wq", "Wk", "Wv"):
-        yield from linear_shapes(f"{local}.{part}", 32, 32, bias=False)
-    yield from linear_shapes(f"{local}.multi_head_combine", 32, 32)
+    yield from _attention(local, 32)
 
 
 def icam(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -183,6 +181,70 @@ def _gate(name: str, width: int, experts: int) -> Iterator[tuple[str, tuple[int,
     yield f"{name}.w_noise", (width, experts)
     yield f"{name}.mean", (1,)
     yield f"{name}.std", (1,)
+
+
+def invit(problem: str, size: Size, views: int = 2) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """INViT's, with as many views."""
+    w, cvrp = size.width, problem == "cvrp"
+    for name in ("action_encoder", *(f"state_encoders.{v}" for v in range(views))):
+        yield from linear_shapes(f"{name}.input_emb", w, 2 + cvrp)
+        yield from linear_shapes(f"{name}.input_emb_for_last", w, 2 + cvrp)
+        if cvrp or name != "action_encoder":
+            yield from linear_shapes(f"{name}.input_emb_for_first", w, 2)
+        for i in range(size.depth):
+            for part in ("w_qs", "w_ks", "w_vs", "fc"):
+                yield from linear_shapes(f"{name}.encoder.MHA_layers.{i}.{part}", w, w, bias=False)
+            for norm in (f"MHA_layers.{i}.layer_norm", f"norm1_layers.{i}", f"norm2_layers.{i}"):
+                yield f"{name}.encoder.{norm}.weight", (w,)
+                yield f"{name}.encoder.{norm}.bias", (w,)
+            yield from linear_shapes(f"{name}.encoder.linear1_layers.{i}", size.feed_forward, w)
+            yield from linear_shapes(f"{name}.encoder.linear2_layers.{i}", w, size.feed_forward)
+    for i in range(2):
+        for part in ("W0_att", "Wq_att", "W1_MLP", "W2_MLP"):
+            yield from linear_shapes(f"decoder.decoder_layers.{i}.{part}", w, w)
+        for norm in ("BN_att", "BN_MLP"):
+            yield f"decoder.decoder_layers.{i}.{norm}.weight", (w,)
+            yield f"decoder.decoder_layers.{i}.{norm}.bias", (w,)
+    yield from linear_shapes("decoder.Wq_final", w, w)
+    for name in ("WK_att_decoder", "WV_att_decoder"):
+        yield from linear_shapes(name, 3 * w, (views + 1) * w)
+    yield from linear_shapes("query_mlp", w, (2 * views + 1 + cvrp) * w)
+
+
+def mdam(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """MDAM's, of three decoders, without what batch norms remember."""
+    width, heads, hidden = size.width, size.heads, size.feed_forward
+    if problem == "tsp":
+        yield from linear_shapes("init_embed", width, 2)
+        yield "W_placeholder", (2 * width,)
+    else:
+        yield from linear_shapes("init_embed", width, 3)
+        yield from linear_shapes("init_embed_depot", width, 2)
+    for i in range(size.depth):
+        attention, feed, *norms = mdam_layer(i, size.depth)
+        for part in ("query", "key", "val"):
+            yield f"{attention}.W_{part}", (heads, width, width // heads)
+        yield f"{attention}.W_out", (heads, width // heads, width)
+        yield from linear_shapes(f"{feed}.0", hidden, width)
+        yield from linear_shapes(f"{feed}.2", width, hidden)
+        for norm in norms:
+            yield from ((f"{norm}.{part}", (width,)) for part in ("weight", "bias"))
+    known = 2 * width if problem == "tsp" else width + 1
+    for d in range(3):
+        yield f"project_node_embeddings.{d}.weight", (3 * width, width)
+        yield f"project_fixed_context.{d}.weight", (width, width)
+        yield f"project_step_context.{d}.weight", (width, known)
+        yield f"project_out.{d}.weight", (width, width)
+
+
+def mdam_layer(i: int, depth: int) -> tuple[str, str, str, str]:
+    """Attention, FFN and both norms; the last layer's are called by what they do."""
+    if i == depth - 1:
+        names = ("attention_layer", "projection.module", "BN1.normalizer", "BN2.normalizer")
+    else:
+        ends = ("module", "module", "normalizer", "normalizer")
+        names = tuple(f"layers.{4 * i + place}.{end}" for place, end in zip((0, 2, 1, 3), ends, strict=True))
+    return tuple(f"embedder.{name}" for name in names)  # type: ignore[return-value]
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

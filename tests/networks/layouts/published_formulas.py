@@ -19,6 +19,10 @@ def linear(p: State, name: str, x: Tensor) -> Tensor:
     return y + p[f"{name}.bias"] if f"{name}.bias" in p else y
 
 
+def feed_forward(p: State, up: str, down: str, x: Tensor) -> Tensor:
+    return linear(p, down, linear(p, up, x).relu())
+
+
 def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Tensor | float = 0.0) -> Tensor:
     parts = zip(*(x.chunk(HEADS, dim=-1) for x in (q, k, v)), strict=True)
     return torch.cat([torch.softmax(scale * a @ b.transpose(1, 2) + mask, dim=-1) @ c for a, b, c in parts], dim=-1)
@@ -32,7 +36,7 @@ def attend(p: State, name: str, x: Tensor, context: Tensor, suffix: str = "") ->
     q, k, v = (linear(p, f"{name}.{part}{suffix}", of) for part, of in (("Wq", x), ("Wk", context), ("Wv", context)))
     x = x + linear(p, f"{name}.multi_head_combine{suffix}", attention(q, k, v, SCALE))
     feed = f"{name}.feedForward{suffix}"
-    return x + linear(p, f"{feed}.W2", linear(p, f"{feed}.W1", x).relu())
+    return x + feed_forward(p, f"{feed}.W1", f"{feed}.W2", x)
 
 
 def embedded(p: State, coords: Tensor, demand: Tensor | None) -> Tensor:
@@ -60,14 +64,8 @@ def lehd_step(p: State, coords: Tensor, demand: Tensor | None, visited: list[int
 
 def sit_step(p: State, coords: Tensor, demand: Tensor | None, visited: list[int], left: Tensor | None) -> Tensor:
     first, open_, last = parts(embedded(p, coords, demand), visited, left)
-    names = ["", *(f"_{k}" for k in range(2, REPEATED + 1))]
-    z = torch.cat(
-        [
-            linear(p, "decoder.embedding_first_node", first),
-            *(linear(p, f"decoder.embedding_last_node{name}", last) for name in names),
-        ],
-        1,
-    )
+    names = [f"decoder.embedding_last_node{suffix}" for suffix in ("", *(f"_{k}" for k in range(2, REPEATED + 1)))]
+    z = torch.cat([linear(p, "decoder.embedding_first_node", first), *(linear(p, name, last) for name in names)], 1)
     x = torch.cat([z, open_], 1)
     for i in range(DEPTH):
         z = attend(p, f"decoder.layers.{i}", z, x)
@@ -86,17 +84,15 @@ def bq_step(p: State, coords: Tensor, demand: Tensor | None, visited: list[int],
     marks[:, 0], marks[:, -1] = p["begin_end_tokens.weight"]
     x = x + marks
     for i in range(DEPTH):
-        a = {
-            name: p[f"encoder.{i}.attn.{name}"]
-            for name in ("lambda1", "lambda2", "theta1", "theta2", "bias_lambda", "bias_theta")
-        }
+        of_layer = f"encoder.{i}.attn."
+        a = {name.removeprefix(of_layer): tensor for name, tensor in p.items() if name.startswith(of_layer)}
         attended = torch.zeros_like(x)
         for head in range(HEADS):
             q, k = x @ a["lambda2"][head], x @ a["lambda1"][head] + a["bias_lambda"][head]
             v = x @ a["theta1"][head] + a["bias_theta"][head]
             attended = attended + torch.softmax(q @ k.transpose(1, 2), -1) @ v @ a["theta2"][head].T
         x = x + p[f"encoder.{i}.res_norm1.alpha"] * attended
-        fed = linear(p, f"encoder.{i}.linear2", linear(p, f"encoder.{i}.linear1", x).relu())
+        fed = feed_forward(p, f"encoder.{i}.linear1", f"encoder.{i}.linear2", x)
         x = x + p[f"encoder.{i}.res_norm2.alpha"] * fed
     scores = linear(p, "scores_projection", x)[:, 1:-1]
     if demand is not None and left is not None:
@@ -116,9 +112,8 @@ def encode(p: State, h: Tensor, mix: Callable[[str, Tensor], Tensor], spelt: tup
         name = f"encoder.layers.{i}"
         h = norm(p, f"{name}.{spelt[0].format(1)}.norm", h + mix(name, h))
         feed = f"{name}.{spelt[1]}"
-        fed = (
-            mixture(p, feed, h) if f"{feed}.w_gate" in p else linear(p, f"{feed}.W2", linear(p, f"{feed}.W1", h).relu())
-        )
+        experts = f"{feed}.w_gate" in p
+        fed = mixture(p, feed, h) if experts else feed_forward(p, f"{feed}.W1", f"{feed}.W2", h)
         h = norm(p, f"{name}.{spelt[0].format(2)}.norm", h + fed)
     return h
 
@@ -131,11 +126,8 @@ def mixture(p: State, name: str, x: Tensor, top: int = 2) -> Tensor:
     out = 0
     for j in range(scores.shape[-1]):
         expert = f"{name}.experts.{j}"
-        made = (
-            linear(p, expert, x)
-            if f"{expert}.weight" in p
-            else linear(p, f"{expert}.fc2", linear(p, f"{expert}.fc1", x).relu())
-        )
+        one_layer = f"{expert}.weight" in p
+        made = linear(p, expert, x) if one_layer else feed_forward(p, f"{expert}.fc1", f"{expert}.fc2", x)
         out = out + gates[..., j : j + 1] * made
     return out  # type: ignore[return-value]
 
@@ -150,9 +142,8 @@ def embed(p: State, coords: Tensor, *features: Tensor) -> Tensor:
     if "encoder.embedding.weight" in p:
         return linear(p, "encoder.embedding", coords)
     customers = torch.cat([coords[:, 1:], *(f[:, 1:] for f in features)], -1)
-    return torch.cat(
-        [linear(p, "encoder.embedding_depot", coords[:, :1]), linear(p, "encoder.embedding_node", customers)], 1
-    )
+    depot = linear(p, "encoder.embedding_depot", coords[:, :1])
+    return torch.cat([depot, linear(p, "encoder.embedding_node", customers)], 1)
 
 
 def query(p: State, h: Tensor, known: Tensor, current: Tensor) -> Tensor:

@@ -92,13 +92,10 @@ CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [
 ]
 
 
-def on_paper(kind: type[nn.Module], **arguments: Any) -> Any:
-    with torch.device("meta"):
-        return kind(**arguments)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "arguments", "size"), CASES, ids=str)
 def test_published_sizes(kind: type[nn.Module], arguments: dict[str, Any], size: int) -> None:
     network = Network(kind=f"{kind.__module__}:{kind.__name__}", arguments=arguments)
-    assert parameters(on_paper(kind, **arguments)) == counts(network).parameters == size
+    with torch.device("meta"):
+        net = kind(**arguments)
+    assert parameters(net) == counts(network).parameters == size
