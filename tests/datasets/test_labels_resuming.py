@@ -18,6 +18,7 @@ from neuroute.datasets import chunks, labels
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.store import load_tours
 from neuroute.solvers.base import Solver
+from neuroute.solvers.registry import get
 from tours import wanted
 
 # Solves in the background, for the tests that kill or race.
@@ -73,7 +74,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, before: int | None = None) -> lis
 def test_a_killed_call_goes_on_and_ends_with_the_same_bytes(tmp_path, monkeypatch):
     pytest.importorskip("elkai")
     n, count, name = 50, 140, wanted(1, 50, "lkh").shard_file(0)  # seven chunks of a tenth of a second or two
-    make_labels(wanted(count, n, "lkh"), tmp_path / "whole", [], workers=2)
+    make_labels(wanted(count, n, "lkh"), tmp_path / "whole", [], workers=1)
     store = tmp_path / "killed"
     process = background(tmp_path, store, "lkh", n, count, 2)
     wait_for_chunks(store, 2)
@@ -223,8 +224,10 @@ def test_a_worker_that_dies_is_reported_and_finished_chunks_are_kept(tmp_path):
     assert list(store.glob(".partial/*/[0-9]*.npz"))
 
 
-def test_one_bad_answer_costs_its_chunk_and_no_other(tmp_path, monkeypatch):
-    wanted_labels, real = wanted(40, n=100, solver="insertion"), chunks._load_solver("insertion")
+@pytest.mark.parametrize(("solver", "tried", "left"), [("insertion", 35, 10), ("lkh3", 40, 1)])
+def test_one_bad_answer_costs_its_chunk_and_no_other(tmp_path, monkeypatch, solver, tried, left):
+    """Of the third chunk five instances are not tried any more; LKH-3, which may fail, has one for each instance."""
+    wanted_labels, real = wanted(40, n=100, solver=solver), get("insertion")
     calls: list[int] = []
 
     def sometimes(coords, seed):
@@ -233,12 +236,14 @@ def test_one_bad_answer_costs_its_chunk_and_no_other(tmp_path, monkeypatch):
             raise NeurouteError("no tour")
         return real.solve(coords, seed)
 
-    monkeypatch.setattr(chunks, "_load_solver", lambda name: Solver("insertion", False, "", real.version, sometimes))
+    failing = Solver(solver, False, "", real.version, sometimes)
+    monkeypatch.setattr(chunks, "_load_solver", lambda name: failing)
+    monkeypatch.setattr(labels, "get", lambda name: failing)
     with pytest.raises(NeurouteError, match=f"instance 24 of {wanted_labels.id}: no tour; all else is solved and kept"):
         make_labels(wanted_labels, tmp_path, [], workers=1)
-    assert len(calls) == 35  # of the third chunk five were not tried any more
+    assert len(calls) == tried
     make_labels(wanted_labels, tmp_path, [], workers=1)
-    assert len(calls) == 35 + 10
+    assert len(calls) == tried + left
     assert len(load_tours(wanted_labels, [tmp_path])) == 40
 
 

@@ -4,7 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,17 +152,30 @@ import time, neuroute
 neuroute.solve([[0, 0], [0, 1], [1, 1], [1, 0]], "insertion")
 time.sleep(600)
 """
+IN_LKH = "import numpy; from neuroute.solvers import lkh3; lkh3.solve(numpy.random.rand(4000, 2), 0)"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
-@pytest.mark.parametrize("program", [AT_WORK, IDLE], ids=["at work", "kept for later calls"])
-def test_a_call_ends_with_a_killed_caller(program: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "library"),
+    [(AT_WORK, ""), (IDLE, ""), (IN_LKH, "LKHpy")],
+    ids=["at work", "kept for later calls", "in LKH-3's own code"],
+)
+def test_a_call_ends_with_a_killed_caller(
+    program: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it runs a library's code, once that is loaded."""
     psutil = pytest.importorskip("psutil")
+    if library:
+        monkeypatch.setenv("PATH", str(tmp_path))  # a binary would go first
+        if find_spec(library) is None:
+            pytest.skip(f"no {library}")
     caller = subprocess.Popen([sys.executable, "-c", program])
-    children: list[object] = []
-    while not children:
+    children: list[Any] = []
+    while not any(not library or library in Path(f"/proc/{child.pid}/maps").read_text() for child in children):
         assert caller.poll() is None
         children = psutil.Process(caller.pid).children()
+        time.sleep(0.01)
     caller.kill()
     caller.wait()
     assert not psutil.wait_procs(children, timeout=30)[1]

@@ -9,18 +9,12 @@ import pytest
 from refusals import one_line
 
 from neuroute.api.classical import available, solve_with
-from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import make_labels
-from neuroute.datasets.problem_spec import SPEC
-from neuroute.datasets.store import load_tours
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.sections import split
 from neuroute.problems.instances.tsplib import parse
 from neuroute.problems.vrp import SWITCHES, Vrp, fault, to_routes
-from neuroute.solvers.base import tsplib_text
 from neuroute.solvers.lkh3 import FEW_RUNS, TYPES
 from neuroute.solvers.registry import get
-from neuroute.specs.objects import Dataset, Labels
 
 N = 6
 WAYS = np.random.default_rng(2).integers(1, 100, (N, N))
@@ -103,41 +97,6 @@ def test_a_solution_that_breaks_a_constraint_is_one_clear_line(monkeypatch, aske
     assert fleets[::FEW_RUNS] == ["5 1", "5 1", "5 2"]
     roomy = replace(instance("OVRP"), capacity=np.array([30]))
     assert get("lkh3").solve_vrp(roomy, 0)[1].tolist() == [1, 0, 0, 0, 0]
-
-
-# The best tours; while there is a file, the instance of this coordinate has none.
-ONE_WITHOUT = """
-import itertools, math
-lines = text.partition("NODE_COORD_SECTION")[2].strip().splitlines()
-points = [tuple(map(float, line.split()[1:])) for line in lines if len(line.split()) == 3]
-nodes = len(points)
-best = min(
-    ((0, *rest) for rest in itertools.permutations(range(1, nodes))),
-    key=lambda tour: sum(math.dist(points[a], points[b]) for a, b in zip(tour, (*tour[1:], 0))),
-)
-tour = [node + 1 for node in best]
-open(os.environ["ASKED"], "a").write(str(nodes) + "\\n")
-if nodes == 7 and os.path.exists(os.environ["ASKED"] + ".bad") and text.split()[-3] == os.environ["BAD"]:
-    tour = [1, 2, 3]
-"""
-
-
-def test_one_bad_answer_costs_one_instance(tmp_path, lkh_on_path, monkeypatch):
-    """Of a set of labels: all others are kept, and a second call asks for this one alone."""
-    wanted = Labels(dataset=Dataset(n=7, count=5, split="test"), solver="lkh3")
-    last = tsplib_text(SPEC.of("tsp").instances(wanted.dataset)[1]).split()[-3]
-    lkh_on_path(ONE_WITHOUT)
-    asked, bad = tmp_path / "asked", tmp_path / "asked.bad"
-    bad.touch()
-    monkeypatch.setenv("ASKED", str(asked))
-    monkeypatch.setenv("BAD", last)
-    with pytest.raises(NeurouteError, match="instance 1 of .*: LKH wrote no tour of the 7 nodes .*; all else is"):
-        make_labels(wanted, tmp_path / "store", [], workers=1)
-    assert asked.read_text().split().count("7") == 5
-    bad.unlink()
-    make_labels(wanted, tmp_path / "store", [], workers=1)
-    assert asked.read_text().split().count("7") == 6
-    assert load_tours(wanted, [tmp_path / "store"]).shape == (5, 7)
 
 
 # -- whole distances --------------------------------------------------------------------------------------------------
