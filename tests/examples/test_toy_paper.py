@@ -25,6 +25,13 @@ PAGE = (ROOT / "docs" / "tutorial" / "add_a_table.md").read_text()
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def plan_in(folder: Path, key: str = "toy", more: str = "", edit: tuple[str, str] = ("PAPER", "PAPER")) -> Plan:
     """The plan of a copy of the toy paper under another name, with `more` in its tables; its config.yaml is written.
 
@@ -50,9 +57,8 @@ def code(number: int) -> str:
     return "\n\n" + re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[number]
 
 
-def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    plan = plan_in(tmp_path, "sample", code(0))
+def test_a_paper_of_ones_own_with_one_more_table(folder: Path) -> None:
+    plan = plan_in(folder, "sample", code(0))
     assert list(plan.artifacts) == ["sample/table1", "sample/table2", "sample/figure1"]
     names = dict(vars(importlib.import_module("neuroute.pipeline.papers.sample.tables")))
     exec(code(1), names)
@@ -72,82 +78,68 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
     assert plan.render_code("sample/table2") != plan.render_code("sample/figure1")
 
 
-def test_weights_that_are_given_leave_no_curve_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    network = plan_in(tmp_path, "given").runs["given/decoder"].network
+def test_weights_that_are_given_leave_no_curve_to_draw(folder: Path) -> None:
+    network = plan_in(folder, "given").runs["given/decoder"].network
     torch.save(build(network).state_dict(), "mine.pt")
-    with (tmp_path / "config.yaml").open("a") as config:
+    with (folder / "config.yaml").open("a") as config:
         config.write("runs: {given/decoder: {weights: mine.pt}}\n")
     done("train", "given/decoder")
     done("render", "given/figure1")
-    assert "gap_pct" in (tmp_path / "results" / "given" / "figure1.csv").read_text()
+    assert "gap_pct" in (folder / "results" / "given" / "figure1.csv").read_text()
 
 
-def test_a_run_with_a_network_of_ones_own_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_run_with_a_network_of_ones_own_is_compared(folder: Path) -> None:
     network = ("neuroute.networks.decoder_only:DecoderOnly", "neuroute.pipeline.papers.gated.net:SwigluDecoderOnly")
-    plan = plan_in(tmp_path, "gated", edit=network)
-    shutil.copy(EXAMPLES / "swiglu.py", tmp_path / "papers" / "gated" / "net.py")
+    plan = plan_in(folder, "gated", edit=network)
+    shutil.copy(EXAMPLES / "swiglu.py", folder / "papers" / "gated" / "net.py")
     run = plan.runs["gated/decoder"]
     plan.run_dir(run.id).mkdir(parents=True)
     untrained(plan.checkpoint(run.id), run.network, run.id)
-    shutil.copy(TSPLIB / "berlin52.tsp", tmp_path)  # whose best length is known
+    shutil.copy(TSPLIB / "berlin52.tsp", folder)  # whose best length is known
     assert "gated/decoder" in done("compare", "--set", "berlin52.tsp", "--method", "gated,nearest", "--seconds", "0.1")
 
 
-def test_kept_tables_judge_a_paper_of_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    folder = plan_in(tmp_path, "claimed").papers["claimed"].folder
+def test_kept_tables_judge_a_paper_of_the_config(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paper = plan_in(folder, "claimed").papers["claimed"].folder
     compared = "{table: table1, column: gap_*, by: method, order: [Decoder, Nearest neighbour]}"
     words = "claim: It is ahead., where: Table 1, weight: headline, printed: supports, form: tendency"
-    (folder / "claims.yaml").write_text(f"claims:\n  - {{id: ahead, {words}, compare: [{compared}]}}\n")
-    FOLDERS.remove(str(folder.parent))  # as in a process that has read no config
+    (paper / "claims.yaml").write_text(f"claims:\n  - {{id: ahead, {words}, compare: [{compared}]}}\n")
+    FOLDERS.remove(str(paper.parent))  # as in a process that has read no config
     Path("kept").mkdir()
     said = done("claims", "--kept", "kept")
     monkeypatch.chdir("kept")
     assert "claims at scale kept: " in done("claims", "--kept", ".")
-    FOLDERS.remove(str(folder.parent))  # other tests count claims
+    FOLDERS.remove(str(paper.parent))  # other tests count claims
     assert "claimed.ahead: not measured (" in said
 
 
-def test_a_paper_uses_modules_beside_the_snakefile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_paper_uses_modules_beside_the_snakefile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])  # as `neuroute` has it
-    (tmp_path / "own_words.py").write_text('TITLE = "Of my own"\n')
+    (folder / "own_words.py").write_text('TITLE = "Of my own"\n')
     more = "from own_words import TITLE\n\n@artifact(TITLE)\ndef table2(study: Study) -> Table: ...\n"
-    assert plan_in(tmp_path, "helped", more).artifacts["helped/table2"].title == "Of my own"
+    assert plan_in(folder, "helped", more).artifacts["helped/table2"].title == "Of my own"
 
 
 WRONG = """
+from neuroute.pipeline.plan.needs import Log, tested
+from neuroute.specs.decodings import Decoding
 
 @artifact("What is not there", needs={needs})
 def table2(study: Study) -> Table: ...
 """
+TESTED = 'lambda scale: tested({}, instances(scale, "test"){})'
 
 
 @pytest.mark.parametrize(
     ("key", "needs", "words"),
     [
-        (
-            "lacking",
-            'lambda scale: tested("lacking/none", instances(scale, "test"))',
-            "no paper declares run lacking/none",
-        ),
+        ("lacking", TESTED.format('"lacking/none"', ""), "no paper declares run lacking/none"),
         ("unlogged", 'lambda scale: [Log("unlogged/none")]', "unlogged/table2: needs the log of unlogged/none"),
-        (
-            "undefined",
-            'lambda scale: tested(RUN, instances(scale, "test"), Decoding(method="no_module:way"))',
-            "no module no_module",
-        ),
-        ("unscaled", 'lambda scale: tested(RUN, instances(scale, "test"), Decoding(rescale="best"))', "best scaling"),
+        ("undefined", TESTED.format("RUN", ', Decoding(method="no_module:way")'), "no module no_module"),
+        ("unscaled", TESTED.format("RUN", ', Decoding(rescale="best")'), "best scaling"),
     ],
 )
-def test_what_is_needed_but_not_there_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, needs: str, words: str
-) -> None:
-    more = "\nfrom neuroute.specs.decodings import Decoding\nfrom neuroute.pipeline.plan.needs import Log, tested\n"
-    more += WRONG.format(needs=needs)
-    monkeypatch.chdir(tmp_path)
+def test_what_is_needed_but_not_there_is_one_line(folder: Path, key: str, needs: str, words: str) -> None:
     with one_line(words):
-        plan = plan_in(tmp_path, key, more)
+        plan = plan_in(folder, key, WRONG.format(needs=needs))
         list(map(plan.digested, plan.evaluations))

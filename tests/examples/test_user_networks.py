@@ -62,6 +62,18 @@ def planned(folder: Path, network: str, arguments: object, run: str = RUN) -> Pl
     return build_plan(load_config(file))
 
 
+PLAN = """
+from neuroute.pipeline.plan.build import build_plan
+from neuroute.pipeline.plan.config import load_config
+plan = build_plan(load_config())
+"""
+
+
+def told(folder: Path, script: str) -> list[str]:
+    """Words of another process, in which files are read anew and the plan of the folder is `plan`."""
+    return subprocess.check_output([sys.executable, "-c", PLAN + script], text=True, cwd=folder).split()
+
+
 # -- the worked example -----------------------------------------------------------------------------------------------
 
 
@@ -99,26 +111,16 @@ def test_attention_and_ffn_are_overridden_one_by_one(folder: Path) -> None:
 def test_the_plan_says_what_it_costs_and_imports_nothing(folder: Path) -> None:
     text = describe(planned(folder, "swiglu:SwigluDecoderOnly", SHAPE), RUN)
     assert any(RUN in line and "e+" in line for line in text.splitlines())
-    script = "import sys; from neuroute.pipeline.plan.build import build_plan; "
-    script += "from neuroute.pipeline.plan.config import load_config; "
-    script += "build_plan(load_config()); print([m for m in ('torch', 'swiglu') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=folder)
-    assert done.stdout.strip() == "[]", done.stderr
+    assert told(folder, "import sys; print(*(m for m in ('torch', 'swiglu') if m in sys.modules))") == []
 
 
 def test_an_edit_of_the_users_module_reruns_its_run_alone(folder: Path) -> None:
-    def codes() -> list[str]:
-        """In another process: files are read once."""
-        script = "from neuroute.pipeline.plan.build import build_plan; "
-        script += "from neuroute.pipeline.plan.config import load_config; "
-        script += "p = build_plan(load_config()); print(*map(p.train_code, list(p.runs)[:2]))"
-        return subprocess.check_output([sys.executable, "-c", script], text=True, cwd=folder).split()
-
+    codes = "print(*map(plan.train_code, list(plan.runs)[:2]))"
     planned(folder, "swiglu:SwigluDecoderOnly", SHAPE)
-    before = codes()
+    before = told(folder, codes)
     source = (folder / "swiglu.py").read_text()
     (folder / "swiglu.py").write_text(source.replace("8 * width // 3", "9 * width // 3"))
-    after = codes()
+    after = told(folder, codes)
     assert (before[0] != after[0], before[1] == after[1]) == (True, True)
 
 
