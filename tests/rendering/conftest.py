@@ -10,14 +10,12 @@ from pictures import no_pictures
 
 from fabricated_scaling import FABRIC, hopeless, noisy
 
-pytest.register_assert_rewrite("figure_checks")
-
 Write = Callable[[Any], Path]
 
 
 @pytest.fixture(autouse=True, scope="module")
 def without_pictures() -> Iterator[None]:
-    """All formats are written by `figure_checks.written_twice`, for a figure or two of each paper."""
+    """Pictures are written by papers/test_drawn_networks.py, of two figures."""
     with no_pictures():
         yield
 

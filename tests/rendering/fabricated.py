@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from neuroute.core.dotted import resolve
 from neuroute.datasets.benchmarks import PublishedInstance, study_instances
 from neuroute.evaluation.loaded import COLUMNS
+from neuroute.evaluation.snapshot import describe_modules
 from neuroute.pipeline.plan.build import repeat_needs, repeat_runs
 from neuroute.pipeline.plan.changes import can_be_met, left_out
 from neuroute.pipeline.plan.config import Config, Scale, load_scale, parse_config
@@ -238,7 +239,9 @@ def write_benchmark(fabric: Fabric, e: BenchmarkEvaluation, run: Run) -> Made:
             measured = {"gap_pct": gap, "gap_rounded_pct": rounded, "length": lengths[decoding.name][-1]}
             measured |= {"time_s": k.nodes / 1e3, "peak_memory_mb": 300.0}
             measured |= fabric.more(run, dataset, decoding)
-            rows += records(e.name, run, about_known(e.benchmark, k), decoding, measured, fabric.scale)
+            where = {"distribution": e.benchmark, "n": k.nodes, "n_instances": 1}
+            where |= {"test": f"{e.benchmark}_{k.name}", "reference": "published"}
+            rows += records(e.name, run, where, decoding, measured, fabric.scale)
     arrays: Arrays = {"names": np.array([k.name for k in known]), "optima": np.array([k.optimum for k in known])}
     return rows, arrays | {key: np.array(values) for key, values in lengths.items()}
 
@@ -250,11 +253,6 @@ def about(dataset: Dataset, reference: str = "") -> dict[str, object]:
     """The columns of a record that say what it was measured on, and against whose solutions."""
     where = {"distribution": dataset.distribution, "n": dataset.n, "n_instances": dataset.count}
     return {"test": dataset.id, "reference": reference, **where}
-
-
-def about_known(benchmark: str, known: PublishedInstance) -> dict[str, object]:
-    where = {"distribution": benchmark, "n": known.nodes, "n_instances": 1}
-    return {"test": f"{benchmark}_{known.name}", "reference": "published", **where}
 
 
 def records(
@@ -318,17 +316,12 @@ def drop_rows(path: Path) -> None:
     path.with_suffix(".json").unlink(missing_ok=True)
 
 
-def drop_measured(path: Path) -> None:
-    """Leaves neither records nor arrays of an evaluation."""
-    drop_rows(path)
-    np.savez(path.with_suffix(".npz"))
-
-
 def nothing_measured(work: Path, to: Path) -> Path:
     """A copy of the folder in which nothing was measured and no solver ran."""
     copy = shutil.copytree(work, to)
     for path in copy.glob("evaluations/**/*.csv"):
-        drop_measured(path)
+        drop_rows(path)
+        np.savez(path.with_suffix(".npz"))
     for path in copy.glob("labels/**/*.json"):
         path.write_text(json.dumps({"labels": []}))
     return copy
@@ -358,6 +351,13 @@ def _arrays(path: Path) -> tuple[str, dict[str, np.ndarray]]:
     with np.load(path) as file:
         prefix = f"{path.stem}/" if all(key.startswith(f"{path.stem}/") for key in file) else ""
         return prefix, {key.removeprefix(prefix): each for key, each in file.items()}
+
+
+def modules(run: Run, layers: str) -> NDArray[Any]:
+    """What evaluations keep of the shapes of the run's network, whose layers have this name."""
+    from neuroute.networks.weights import build  # load torch
+
+    return describe_modules(build(run.network), layers)
 
 
 def measure(measurement: Measurement, run: Run, net: Any, work: Path) -> None:

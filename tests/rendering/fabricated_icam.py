@@ -4,9 +4,7 @@ The laws are the paper's in outline: POMO falls off beyond the size of its train
 least; more starts and images help; each stage helps.
 """
 
-from functools import partial
-
-from fabricated import MICRO, Fabric, drawn_table
+from fabricated import MICRO, Fabric
 from neuroute.pipeline.papers.icam.paper import PAPER
 from neuroute.specs.objects import Dataset, Decoding, Run
 
@@ -23,9 +21,5 @@ def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
 
 SOLVERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh": 0.01}  # gaps in %
 SEEDS = {"icam/icam_tsp": 2}
-FABRIC = Fabric(
-    PAPER, MICRO.model_copy(update={"seeds": SEEDS}), realistic, solvers=SOLVERS,
-    logged=("icam",),
-)  # fmt: skip
-SCALE, RUNS, ARTIFACTS, study = FABRIC.scale, FABRIC.runs, FABRIC.artifacts, FABRIC.study
-draw = partial(drawn_table, study)
+FABRIC = Fabric(PAPER, MICRO.model_copy(update={"seeds": SEEDS}), realistic, solvers=SOLVERS, logged=("icam",))
+SCALE, ARTIFACTS, study = FABRIC.scale, FABRIC.artifacts, FABRIC.study

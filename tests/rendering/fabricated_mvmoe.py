@@ -53,7 +53,7 @@ SOLVERS = {"ortools-x10": -1.5, "ortools-network": 4.0, "lkh3": 0.4}  # gaps in 
 OWN_SOLVERS: dict[str, object] = {"references": {"CVRP": "hgs-short", "others": "ortools-short"}, "other_solvers": {}}
 SCALE = _changed(MICRO, OWN_SOLVERS)
 FABRIC = Fabric(PAPER, SCALE, realistic, more, SOLVERS, {ConstructionEvaluation: write_construction})
-RUNS, ARTIFACTS, study = FABRIC.runs, FABRIC.artifacts, FABRIC.study
+study = FABRIC.study
 draw = partial(drawn_table, study)
 
 

@@ -4,11 +4,9 @@ The laws are the paper's in outline: ALiBi keeps its gap at large sizes, coordin
 sizes only.
 """
 
-import json
-
 import numpy as np
 
-from fabricated import Fabric, Made, about, parameters, records
+from fabricated import Fabric, Made, about, modules, parameters, records
 from neuroute.pipeline.papers.pens.paper import PAPER, AttentionEvaluation, PensScale
 from neuroute.pipeline.plan.config import Scale, load_scale
 from neuroute.specs.objects import Dataset, Decoding, RescalingEvaluation, Run
@@ -113,33 +111,12 @@ def write_attention(fabric: Fabric, evaluation: AttentionEvaluation, run: Run) -
         "small_coords": small,
         "small_tour": tour,
         "small_probabilities": decisions,
-        "modules": np.array(json.dumps(modules(run))),
+        "modules": modules(run, "layers"),
     }
     rows = records(
         evaluation.name, run, about(evaluation.dataset), Decoding(), {"parameters": parameters(run)}, fabric.scale
     )
     return rows, arrays
-
-
-def modules(run: Run) -> list[dict[str, object]]:
-    """What attention_maps tells of the live network: top level and first layer, in order, then the parameters."""
-    a = run.network.arguments
-    w, f = a["width"], a["feed_forward"]
-    embed = [{"name": "embed", "kind": "Linear", "shapes": {"weight": [w, 2]}}]
-    return [
-        *(embed if a["positions"] == "coordinates" else []),
-        {"name": "layers", "kind": "ModuleList", "shapes": {}},
-        {"name": "layers.0", "kind": "PreNormLayer", "shapes": {}},
-        {"name": "layers.0.attention_norm", "kind": "RMSNorm", "shapes": {"weight": [w]}},
-        {"name": "layers.0.qkv", "kind": "Linear", "shapes": {"weight": [3 * w, w]}},
-        {"name": "layers.0.feed_forward_norm", "kind": "RMSNorm", "shapes": {"weight": [w]}},
-        {"name": "layers.0.up", "kind": "Linear", "shapes": {"weight": [f, w]}},
-        {"name": "layers.0.down", "kind": "Linear", "shapes": {"weight": [w, f]}},
-        {"name": "norm", "kind": "RMSNorm", "shapes": {"weight": [w]}},
-        {"name": "query", "kind": "Linear", "shapes": {"weight": [w, w]}},
-        {"name": "key", "kind": "Linear", "shapes": {"weight": [w, w]}},
-        {"parameters": parameters(run)},
-    ]
 
 
 FABRIC = Fabric(
@@ -150,4 +127,4 @@ FABRIC = Fabric(
     writers={RescalingEvaluation: write_rescaling, AttentionEvaluation: write_attention},
     logged=("pens",),
 )
-SCALE, RUNS, ARTIFACTS, study = FABRIC.scale, FABRIC.runs, FABRIC.artifacts, FABRIC.study
+SCALE, study = FABRIC.scale, FABRIC.study

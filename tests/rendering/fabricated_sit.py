@@ -4,11 +4,9 @@ The laws are the paper's in outline: rounds help after the warm-up, re-construct
 attention of a model on itself takes the square of the nodes.
 """
 
-from functools import partial
-
 import numpy as np
 
-from fabricated import MICRO, Fabric, Made, about, drawn_table, records
+from fabricated import MICRO, Fabric, Made, about, records
 from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.papers.sit.paper import PAPER
 from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation, Run
@@ -50,5 +48,4 @@ def write_efficiency(fabric: Fabric, evaluation: EfficiencyEvaluation, run: Run)
 
 
 FABRIC = Fabric(PAPER, MICRO, realistic, solvers=SOLVERS, writers={EfficiencyEvaluation: write_efficiency})
-SCALE, RUNS, ARTIFACTS, study = MICRO, FABRIC.runs, FABRIC.artifacts, FABRIC.study
-draw = partial(drawn_table, study)
+SCALE, study = MICRO, FABRIC.study

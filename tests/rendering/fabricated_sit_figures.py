@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fabricated import Fabric, about, records, write_records
+from fabricated import Fabric, about, modules, records, write_records
 from neuroute.pipeline.papers.sit.paper import PAPER, RoundEvaluation
 from neuroute.pipeline.plan.config import load_scale
 from neuroute.problems.tsp import tour_length
@@ -41,21 +41,8 @@ def decision(run: Run, n: int, k: int) -> Arrays:
         "destination": np.array(0),
         "probabilities": probabilities,
         "attention": attention,
-        "modules": np.array(json.dumps(modules(run))),
+        "modules": modules(run, "decoder.layers"),
     }
-
-
-def modules(run: Run) -> list[dict[str, Any]]:
-    """Embedding, one linear of the decoder, the first module's first half: what the drawing needs to find."""
-    a = run.network.arguments
-    w, f, r = a["width"], a["feed_forward"], a["representatives"]
-    linear = {"embed": (w, 2), "decoder.start": (w, w), "decoder.current": (r * w, w), "head": (1, w)}
-    for half in ("gather", "spread"):
-        shapes = {"query": (w, w), "key_value": (2 * w, w), "out": (w, w), "up": (f, w), "down": (w, f)}
-        linear |= {f"decoder.layers.0.{half}.{name}": shape for name, shape in shapes.items()}
-    entries = [{"name": name, "kind": "Linear", "shapes": {"weight": list(s)}} for name, s in linear.items()]
-    layers = {"name": "decoder.layers", "kind": "ModuleList", "shapes": {}, "copies": a["depth"]}
-    return [layers, *entries, {"parameters": 12_345}]
 
 
 def iteration(coords: np.ndarray, length: int) -> Arrays:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from figure_checks import texts
 from neuroute.evaluation.snapshot import ModuleShapes
 from neuroute.pipeline.rendering import diagram, style
+from shown import texts
 
 MODEL = ModuleShapes("layers", {"embed.weight": (16, 2)}, 32, 1, 4, 16)
 TEMPLATE = """

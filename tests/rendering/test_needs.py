@@ -10,7 +10,7 @@ from fabricated import CONFIG, Fabric
 from neuroute.pipeline.plan.build import repeat_needs
 from neuroute.pipeline.rendering.study import Study
 from neuroute.specs.objects import Artifact, Test
-from table_cells import of
+from shown import of
 from test_all_tables import FABRICS
 
 

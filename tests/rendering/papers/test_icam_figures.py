@@ -9,11 +9,11 @@ import pytest
 
 from fabricated import stored, with_arrays
 from fabricated_icam_figures import DECISION, ICAM, POMO, SHAPE, SIZES, fabricate, small, study
-from figure_checks import drawn_figure, texts
 from neuroute.pipeline.papers.icam.figures import CHANNELS, NODES
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.maps import draw_matrix, format_range, short
 from neuroute.specs.objects import Run
+from shown import drawn_figure, texts
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)

@@ -25,7 +25,7 @@ from neuroute.pipeline.papers.icam.tables import (
 from neuroute.pipeline.plan.config import Scale, load_scale
 from neuroute.pipeline.rendering.grid import Grid
 from neuroute.pipeline.rendering.table import Cell
-from table_cells import cell, of
+from shown import cell, of
 
 RECORDS = FABRIC
 

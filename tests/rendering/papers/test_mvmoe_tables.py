@@ -18,7 +18,7 @@ from neuroute.solvers import hgs, lkh3, ortools, pyvrp
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import SOLVERS
 from neuroute.specs.objects import Labels
-from table_cells import cell, of, recorded, row
+from shown import cell, of, recorded, row
 
 RECORDS = FABRIC
 GAP, X8 = "gap_mean_of_ratios_pct", "multistart-x8"
@@ -29,14 +29,18 @@ def note(table: Table, begins: str) -> str:
     return found
 
 
+def changed_table(name: str, folder: Path, **settings: object) -> Table:
+    """From records of the scale with these settings of the paper."""
+    scale = changed(**settings)
+    return of(study(name, FABRIC.by(scale=scale).write(folder), scale))
+
+
 # -- Tables 1 and 2 ---------------------------------------------------------------------------------------------------
 
 
 def test_other_solvers_have_a_gap_and_a_row(work: Path, tmp_path: Path) -> None:
     """Printed ones in their row, others in one of their own."""
-    scale = changed(other_solvers={"others": ["ortools-x10", "ortools-network"]})
-    FABRIC.by(scale=scale).write(tmp_path)
-    table = of(study("table2", tmp_path, scale))
+    table = changed_table("table2", tmp_path, other_solvers={"others": ["ortools-x10", "ortools-network"]})
     for label, solver in (("OR-Tools (x10)", "ortools-x10"), ("OR-Tools by the networks' rule", "ortools-network")):
         for size in mvmoe.SIZES:
             dataset = set_of("VRPBL", size)
@@ -51,9 +55,7 @@ def test_other_solvers_have_a_gap_and_a_row(work: Path, tmp_path: Path) -> None:
 
 def test_a_reference_of_another_solver_has_a_row_of_its_own(tmp_path: Path) -> None:
     """It does not stand for the paper's."""
-    scale = changed(references={"VRPTW": "pyvrp", "others": "ortools-short"})
-    FABRIC.by(scale=scale).write(tmp_path)
-    table = of(study("table1", tmp_path, scale))
+    table = changed_table("table1", tmp_path, references={"VRPTW": "pyvrp", "others": "ortools-short"})
     assert cell(table, "gap_50_pct", "VRPTW", "PyVRP").measured == 0.0
     assert cell(table, "gap_50_pct", "VRPTW", "HGS") == Cell(None, 0.0)
     assert cell(table, "gap_50_pct", "VRPTW", "OR-Tools") == Cell(None, 2.694)
@@ -61,10 +63,9 @@ def test_a_reference_of_another_solver_has_a_row_of_its_own(tmp_path: Path) -> N
 
 
 def test_notes_on_backhauls_follow_from_the_references(work: Path, tmp_path: Path) -> None:
-    scale = changed(references={"CVRP": "hgs-short", "others": "ortools-network"})
-    FABRIC.by(scale=scale).write(tmp_path)
-    fair = note(of(study("table2", tmp_path, scale)), "With backhauls")
-    assert "References here: OR-Tools by the networks' rule, held to the networks' rule." in fair
+    table = changed_table("table2", tmp_path, references={"CVRP": "hgs-short", "others": "ortools-network"})
+    fair = "References here: OR-Tools by the networks' rule, held to the networks' rule."
+    assert fair in note(table, "With backhauls")
     without = nothing_measured(work, tmp_path / "copy")
     assert not any(n.startswith("Of the reference solutions here") for n in draw("table2", without).notes)
 
@@ -82,9 +83,7 @@ def test_table4_has_no_mean_of_some(copy: Path) -> None:
 
 
 def test_table5_shows_what_was_trained_among_what_is_printed(work: Path, tmp_path: Path) -> None:
-    scale = changed(ablations=["h_k1", "h_batch", "h_alpha1"])
-    FABRIC.by(scale=scale).write(tmp_path)
-    table = of(study("table5", tmp_path, scale))
+    table = changed_table("table5", tmp_path, ablations=["h_k1", "h_batch", "h_alpha1"])
     measured = {("0.01", "instance", "2"): mvmoe.DEFAULT, ("0.01", "instance", "1"): "h_k1"}
     measured |= {("0.01", "batch", "2"): "h_batch", ("1.0", "instance", "2"): "h_alpha1"}
     for labels, run in measured.items():
@@ -110,10 +109,8 @@ def test_table5_shows_what_was_trained_among_what_is_printed(work: Path, tmp_pat
 
 @pytest.mark.slow
 def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "wide"
-    scale = changed(set_x=(101, 121))
-    FABRIC.by(scale=scale).write(copy)
-    table = of(study("table7", copy, scale))
+    copy, scale = tmp_path / "wide", changed(set_x=(101, 121))
+    table = changed_table("table7", copy, set_x=(101, 121))
     names = [k for k, v in published_instances("cvrplib").items() if v.set == "X" and 101 <= v.nodes < 121]
     assert len(names) == 5
     label = "Mean of 28, here of 5"
@@ -128,8 +125,7 @@ def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) 
     assert (shown.published, shown.at) == (6.884, "5 of 28 instances")
     seven = study("table7", copy, scale).published(7)
     same = seven[(seven.metric == "gap_pct") & (seven.method == "MVMoE/4E") & seven.instance.isin(names)]
-    (others_note,) = [note for note in table.notes if note.startswith("Set-X: over the instances of the mean here")]
-    assert f"MVMoE/4E {same.value.mean():.3f} %" in others_note
+    assert f"MVMoE/4E {same.value.mean():.3f} %" in note(table, "Set-X: over the instances of the mean here")
     other = mvmoe.multi(SCALE, "POMO-MTL", 100)
     keep_records(copy, f"mvmoe/{other}/set_x", lambda frame: frame.test != "cvrplib_X-n106-k14")
     fewer = of(study("table7", copy, scale))
@@ -142,9 +138,7 @@ def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) 
 
 
 def test_instances_that_are_not_printed_are_shown_apart(tmp_path: Path) -> None:
-    scale = changed(set_x=(200, 206))
-    FABRIC.by(scale=scale).write(tmp_path)
-    table = of(study("table7", tmp_path, scale))
+    table = changed_table("table7", tmp_path, set_x=(200, 206))
     labels = [r.labels[1] for r in table.rows if r.labels[0] == "Set-X"]
     assert labels[-2:] == ["X-n204-k19", "Mean of 28, here of 1"]
     own = row(table, "Set-X", "X-n204-k19")

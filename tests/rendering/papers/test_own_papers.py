@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from fabricated import Fabric
-from figure_checks import drawn
 from neuroute.pipeline.papers.rivals.paper import PAPER as RIVALS
 from neuroute.pipeline.papers.rivals.paper import RivalsScale, rivals
 from neuroute.pipeline.papers.sweep.paper import PAPER as SWEEP
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import Config, load_config, load_scale
 from neuroute.specs.objects import Dataset, Decoding, Run
-from table_cells import cell, of
+from shown import cell, drawn, of
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -10,8 +10,8 @@ import pytest
 
 from fabricated import Fabric, drop_rows, with_arrays
 from fabricated_pens import FABRIC, SCALE, study
-from figure_checks import drawn_figure, texts
 from neuroute.pipeline.papers.pens import paper as pens
+from shown import drawn_figure, texts
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import numpy as np
 from fabricated import drawn_table, edit_arrays
 from fabricated_pens import FABRIC, SCALE, study
 from neuroute.pipeline.papers.pens.paper import PensScale
-from table_cells import of
+from shown import of
 
 RECORDS = FABRIC
 draw = partial(drawn_table, study)

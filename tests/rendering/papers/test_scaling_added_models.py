@@ -11,7 +11,7 @@ from neuroute.analysis import power_laws as laws
 from neuroute.pipeline.papers.scaling.paper import GRID, Shape, grid
 from neuroute.pipeline.plan.config import load_scale
 from neuroute.pipeline.rendering.render import render
-from table_cells import of
+from shown import of
 
 SMOKE = load_scale("smoke")
 MORE = {"scaling": {"depths": {60: 6}, "more_models": {"18x192": {"depth": 3, "width": 20, "heads": 2}}}}

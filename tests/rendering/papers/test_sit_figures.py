@@ -11,9 +11,9 @@ import pytest
 
 from fabricated import drop_rows, with_arrays
 from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, study
-from figure_checks import drawn_figure, texts
 from neuroute.pipeline.papers.sit.figures import Round
 from neuroute.pipeline.papers.sit.paper import SitScale
+from shown import drawn_figure, texts
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)

@@ -16,7 +16,7 @@ from neuroute.pipeline.papers.sit.paper import SitScale, glop_note
 from neuroute.pipeline.papers.sit.tables import GROUPS
 from neuroute.pipeline.plan.config import Config, Scale, load_scale
 from neuroute.pipeline.rendering.table import Cell
-from table_cells import cell, of
+from shown import cell, of
 
 RECORDS = FABRIC
 
