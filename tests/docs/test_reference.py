@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -20,7 +21,14 @@ VERDICT = re.compile(r"`(\w+\.[\w.-]+)`: ([a-z ]+)")
 @pytest.fixture(scope="module")
 def generator(script: Generator) -> Generator:
     """Modules of docs/generate by name; these need nothing that builds sites."""
-    return lambda name: script(f"docs/generate/{name}.py")
+    return cache(lambda name: script(f"docs/generate/{name}.py"))
+
+
+@pytest.fixture(scope="module")
+def verdicts(generator: Generator) -> dict[str, str]:
+    """Of all claims, by the kept tables."""
+    claims = generator("claims")
+    return {row["id"]: row["verdict"] for row in claims.rows_of(claims.judge_kept(claims.SCALE))}
 
 
 def test_pages_that_follow_from_the_code_are_those_of_today(generator: Generator) -> None:
@@ -94,9 +102,7 @@ def one_line_each(page: Path) -> str:
     return re.sub(r"\n {2,3}(?=\S)", " ", page.read_text())
 
 
-def test_each_finding_is_tied_to_claims_by_their_verdict(generator: Generator) -> None:
-    claims = generator("claims")
-    verdicts = {row["id"]: row["verdict"] for row in claims.rows_of(claims.judge_kept(claims.SCALE))}
+def test_each_finding_is_tied_to_claims_by_their_verdict(verdicts: dict[str, str]) -> None:
     findings = FINDING.findall(one_line_each(PAGE))
     assert len(findings) == 10
     for finding in findings:
@@ -112,11 +118,9 @@ def test_the_findings_of_readme_are_those_of_the_page() -> None:
     assert set(of_readme) <= set(FINDING.findall(one_line_each(PAGE)))
 
 
-def test_former_verdicts_are_of_claims(generator: Generator) -> None:
-    claims = generator("claims")
-    ids = [row["id"] for row in claims.rows_of(claims.judge_kept(claims.SCALE))]
-    with claims.FORMER.open() as file:
-        former = {row["id"]: row["verdict"] for row in claims.csv.DictReader(file)}
-    assert sorted(former) == sorted(ids)
+def test_former_verdicts_are_of_claims(verdicts: dict[str, str], generator: Generator) -> None:
+    with generator("claims").FORMER.open() as file:
+        former = {row["id"]: row["verdict"] for row in csv.DictReader(file)}
+    assert sorted(former) == sorted(verdicts)
     counts = {verdict: [*former.values()].count(verdict) for verdict in set(former.values())}
     assert counts == {"supported": 33, "contradicted": 13, "inconclusive": 79, "not measured": 87}
