@@ -20,18 +20,11 @@ def batches(run: Run, store: Path, memory_gb: float = 4.0) -> PathTspBatches:
     return PathTspBatches(scheme_of(run, memory_gb=memory_gb, label_dirs=[store]))
 
 
-def some_paths(b: PathTspBatches, index: int = 0) -> PathTsps:
-    return b._sub_path(index, *map(torch.from_numpy, b.data.batch(0, 0, 32)))
-
-
 def in_float64(b: PathTspBatches) -> PathTsps:
     """Some paths, for the model, which is made float64 too: only its loss is float32."""
     b.model.double()
-    paths = some_paths(b)
+    paths = b._sub_path(0, *map(torch.from_numpy, b.data.batch(0, 0, 32)))
     return PathTsps(paths.stops.double(), paths.lengths, None if paths.noise is None else paths.noise.double())
-
-
-# -- the loss -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -52,47 +45,19 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_paths(store: Path, positions: 
 
 
 @pytest.mark.parametrize("positions", ["both", "coordinates"])
-def test_the_gradient_of_the_parts_is_that_of_the_batch(
-    store: Path, positions: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_gradient_of_the_parts_is_that_of_the_batch(store: Path, positions: str) -> None:
+    """Of 32 paths; little memory makes parts of five, the last of two.  Large batches have a few parts in any case."""
     gradients, losses = [], []
-    for least in (32, 5):  # the last part has two paths
-        monkeypatch.setattr(supervised, "LEAST", least)
-        b = batches(pens_run(positions), store)
-        assert b._micro_batch(N) == least
+    for memory_gb, part in ((4.0, 32), (2.5e-4, 5)):
+        b = batches(pens_run(positions), store, memory_gb)
         paths = in_float64(b)
+        assert b._micro_batch(paths.shape[1]) == part
         losses.append(b._backward(paths, 0, 1.0, sync=True))
         gradients.append(torch.cat([p.grad.flatten() for p in b.model.parameters() if p.grad is not None]))
         assert len(gradients[-1]) == sum(p.numel() for p in b.model.parameters())
     torch.testing.assert_close(losses[0], losses[1], rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-6)
-
-
-def test_parts_hold_the_same_paths_with_fewer_rows(store: Path) -> None:
-    paths = some_paths(batches(pens_run(), store))
-    assert paths.noise is not None
-    parts = list(paths.split(5))
-    assert [len(p) for p in parts] == [5] * 6 + [2]
-    assert torch.equal(torch.cat([p.lengths for p in parts]), paths.lengths)
-    assert sum(p.stops.shape[0] * p.stops.shape[1] for p in parts) < paths.stops.shape[0] * paths.stops.shape[1]
-    for k, part in enumerate(parts):
-        assert part.noise is not None
-        longest = int(part.lengths.max())
-        assert part.stops.shape[1] == part.noise.shape[1] == longest
-        own = slice(5 * k, 5 * k + 5)
-        for whole, trimmed in ((paths.stops, part.stops), (paths.noise, part.noise)):
-            assert torch.equal(trimmed[:, :-1], whole[own, : longest - 1])
-            assert torch.equal(trimmed[:, -1], whole[own, -1])
-
-
-def test_little_memory_makes_small_parts(store: Path) -> None:
-    assert batches(pens_run(), store)._micro_batch(N) == supervised.LEAST
-    assert batches(pens_run(), store, memory_gb=1e-4)._micro_batch(N) < supervised.LEAST
-    large = batches(pens_run(batch_size=1024), store)
-    assert large._micro_batch(N) == 1024 // supervised.PARTS
-
-
-# -- the schedule -------------------------------------------------------------------------------------------------
+    assert batches(pens_run(positions, batch_size=1024), store)._micro_batch(N) == 1024 // supervised.PARTS
 
 
 def test_the_learning_rate_falls_along_half_a_cosine(store: Path) -> None:
@@ -108,9 +73,6 @@ def test_the_learning_rate_falls_along_half_a_cosine(store: Path) -> None:
     assert (rates[19] + rates[20]) / 2 == pytest.approx(5.5e-5)
     b.train(20)
     assert b.optimizer.param_groups[0]["lr"] == rates[20]
-
-
-# -- whole runs ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("step", ["sub-path", "summed"])

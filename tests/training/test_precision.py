@@ -19,7 +19,7 @@ from neuroute.decoding import memory
 from neuroute.decoding.memory import FASTER, faster_precision, in_precision_of_device
 from neuroute.networks.weights import load_checkpoint
 from neuroute.pipeline.plan.config import parse_config
-from neuroute.specs.objects import ConstructionEvaluation, Dataset, Decoding, Labels, Run
+from neuroute.specs.objects import ConstructionEvaluation, Dataset, Decoding, Labels
 from neuroute.training import supervised
 from test_resuming import logs, stop_training
 from tiny import make_run, run_training, same_weights
@@ -98,18 +98,14 @@ def test_a_training_is_that_of_the_faster_precision_also_when_resumed(
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="nearest")
 
 
-def run_in(precision: str) -> Run:
-    run = tiny_run("scaling", "decoder_only:DecoderOnly", LABELS, depth=1, width=8, heads=2, train_nodes=9)
-    return run.model_copy(update={"training": run.training.model_copy(update={"precision": precision})})
-
-
 def test_decodings_choose_for_themselves_and_records_name_what_was_taken(costs: SetCosts, tmp_path: Path) -> None:
     """Of one batch, and of instances one at a time; values are those of the precision that is named."""
     make_labels(LABELS, tmp_path / "labels", [], workers=1)
+    plain = tiny_run("scaling", "decoder_only:DecoderOnly", LABELS, depth=1, width=8, heads=2, train_nodes=9)
     found = {}
     for precision, bf16 in (("auto", 0.5), ("bf16", 0.5), ("auto", 1.5), ("fp32", 1.5)):
         costs(1.0, bf16)
-        run = run_in(precision)
+        run = plain.model_copy(update={"training": plain.training.model_copy(update={"precision": precision})})
         evaluation = decoded(run, (LABELS, Decoding()), (LABELS, Decoding(method="rrc", iterations=3)))
         alone = ConstructionEvaluation(run=run.id, name="alone", datasets=(LABELS.dataset,), decoding=Decoding())
         evaluation = evaluation.model_copy(update={"measurements": (*evaluation.measurements, alone)})

@@ -33,17 +33,6 @@ def training_set(run: Run, **settings: Any) -> SampledTrainingSet:
     return batches_of(run, **settings).sampled
 
 
-def test_a_resumed_epoch_keeps_its_solutions(problem: str) -> None:
-    run = self_improving(problem)
-    first, second = (batches_of(run) for _ in range(2))
-    first.train(0)
-    for p in second.sampled._policy.parameters():
-        p.data.fill_(torch.nan)  # would be noticed if it had to sample
-    second.restore(first.state())
-    for a, b in zip(first.sampled.batch(0, 20, 30), second.sampled.batch(0, 20, 30), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
 def test_a_killed_epoch_keeps_the_pages_that_it_has_sampled(
     tmp_path: Path, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,16 +11,22 @@ from refusals import one_line
 
 from neuroute.core.digest import locate
 from neuroute.networks.weights import load_checkpoint
-from neuroute.problems import sub_paths
+from neuroute.problems import cvrp_sub_paths, sub_paths
 from neuroute.problems.registry import Part
 from neuroute.specs.objects import Labels, Network, Run
 from neuroute.training import supervised
 from neuroute.training.supervised import SupervisedBatches, TrainingSet
-from tiny import cvrp_run, make_run, run_training, same_weights, scheme_of, self_improving, set_gaps, training_set
+from tiny import N, copy_weights, cvrp_run, make_run, run_training, same_weights, scheme_of, self_improving, set_gaps
 
 
-def batches(run: Run, store: Path) -> SupervisedBatches:
-    return SupervisedBatches(scheme_of(run), training_set(run, store))
+def batches(run: Run, store: Path, **more: Any) -> SupervisedBatches:
+    return Part[Any]("supervised").of(run.validation.dataset.problem)(scheme_of(run, label_dirs=[store], **more))
+
+
+PROBLEMS = [  # a run, its labels, and the decisions of its first sub-path
+    (make_run, "store", lambda: sub_paths.draw(torch.Generator().manual_seed(0), N)[1] - 3),
+    (cvrp_run, "cvrp_store", lambda: cvrp_sub_paths.draw(0, 0, N, 0, 32).length - 1),
+]
 
 
 def test_same_seed_same_bytes_another_seed_others(tmp_path: Path, store: Path) -> None:
@@ -49,12 +55,18 @@ def test_networks_that_sub_paths_are_not_for_are_refused(
     assert not (tmp_path / "state" / "state.pt").exists()
 
 
-@pytest.mark.parametrize(("step", "updates"), [("sub-path", None), ("decision", 1), ("summed", 1)])
-def test_readings_of_a_step(store: Path, step: str, updates: int | None) -> None:
-    b = batches(make_run(step=step), store)
-    generator = torch.Generator().manual_seed(0)
-    _, length, _ = sub_paths.draw(generator, 10)
-    assert b.train(0)[1] == (length - 3 if updates is None else updates)
+@pytest.mark.parametrize("step", ["sub-path", "decision", "summed"])
+@pytest.mark.parametrize(("make", "labels", "path"), PROBLEMS)
+def test_readings_of_a_step(
+    make: Callable[..., Run], labels: str, path: Callable[[], int], step: str, request: pytest.FixtureRequest
+) -> None:
+    """An update for each decision of the drawn sub-path that is one, or one update."""
+    b = batches(make(step=step), request.getfixturevalue(labels))
+    before = copy_weights(b.net)
+    total, updates = b.train(0)
+    assert updates == (path() if step == "sub-path" else 1)
+    assert float(total) > 0
+    assert not same_weights(b.net.state_dict(), before)
 
 
 def test_summed_gradient_is_the_sum_over_decisions(store: Path) -> None:
@@ -72,15 +84,13 @@ def test_summed_gradient_is_the_sum_over_decisions(store: Path) -> None:
         torch.testing.assert_close(p.grad, e, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(("make", "labels"), [(make_run, "store"), (cvrp_run, "cvrp_store")])
+@pytest.mark.parametrize(("make", "labels"), [problem[:2] for problem in PROBLEMS])
 def test_gradient_accumulation_changes_nothing(
     make: Callable[[], Run], labels: str, request: pytest.FixtureRequest
 ) -> None:
-    run, store = make(), request.getfixturevalue(labels)
     gradients = []
     for memory_gb in (4.0, 1e-4):
-        scheme = scheme_of(run, memory_gb=memory_gb, label_dirs=[store])
-        b = Part[Any]("supervised").of(run.validation.dataset.problem)(scheme)
+        b = batches(make(), request.getfixturevalue(labels), memory_gb=memory_gb)
         b.model.double()
         for name, p in b.model.named_parameters():
             if "alpha" in name:  # 0 at first
@@ -100,10 +110,7 @@ def test_learning_rate_decays_by_batches_after_a_warm_up(store: Path) -> None:
     assert b.learning_rate(4) == pytest.approx(2e-3 * 0.25)
 
 
-@pytest.mark.parametrize("ahead", [False, True])
-def test_a_thread_loads_the_next_shard_and_each_is_checked_once(
-    ahead: bool, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thread_loads_the_next_shard_and_each_is_checked_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(epochs=3)
     blocks = [
         labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"first": first, "count": 40})})
@@ -118,7 +125,7 @@ def test_a_thread_loads_the_next_shard_and_each_is_checked_once(
         return load(labels, *rest, check=check, job=job)
 
     monkeypatch.setattr(supervised, "load_tours", counted)
-    plain, data = (TrainingSet(blocks, [store], 0, shuffle=True, ahead=each) for each in (False, ahead))
+    plain, data = (TrainingSet(blocks, [store], 0, shuffle=True, ahead=each) for each in (False, True))
     for epoch in range(3):
         for start in range(0, 120, 24):
             for expected, found in zip(plain.batch(epoch, start, 24), data.batch(epoch, start, 24), strict=True):
@@ -143,7 +150,7 @@ def test_the_best_weights_are_kept_on_demand_also_after_a_kill(
     assert stopped["best"][0] == (1 if keep == "best" else np.inf)
 
 
-def test_suffixes_end_where_the_tour_begins(store: Path) -> None:
+def test_suffixes_end_where_the_tour_begins() -> None:
     lengths = set()
     for seed in range(200):
         start, length, backwards = sub_paths.draw_suffix(torch.Generator().manual_seed(seed), 10)
@@ -155,4 +162,3 @@ def test_suffixes_end_where_the_tour_begins(store: Path) -> None:
     tours = torch.arange(10).expand(2, -1)
     path = sub_paths.cut(coords, tours, 7, 4, False)
     torch.testing.assert_close(path, coords[:, [7, 8, 9, 0]])
-    assert batches(make_run(step="decision", sub_paths="suffix"), store).train(0)[1] == 1

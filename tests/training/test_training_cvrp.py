@@ -1,6 +1,4 @@
-"""CVRP training: targets, loads, learning, and the whole way from labels to records."""
-
-from pathlib import Path
+"""Sub-paths that CVRP training learns from, by hand: stops, loads and targets."""
 
 import numpy as np
 import pytest
@@ -9,20 +7,9 @@ import torch.nn.functional as F
 
 from neuroute.problems.cvrp_sub_paths import Draw, by_load
 from neuroute.problems.vrp import from_routes, to_routes
-from neuroute.specs.objects import Run
-from neuroute.training.cvrp import CvrpBatches, cut, last_stops, loss, supervised
-from tiny import cvrp_run, scheme_of
+from neuroute.training.cvrp import cut, last_stops, loss
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-@pytest.fixture
-def store(cvrp_store: Path) -> Path:
-    return cvrp_store
-
-
-def batches(run: Run, store: Path) -> CvrpBatches:
-    return supervised(scheme_of(run, label_dirs=[store]))
 
 
 def by_hand(length: int = 4, end: float = 0.99) -> tuple[torch.Tensor, ...]:
@@ -68,18 +55,6 @@ def test_the_target_is_the_next_stop_and_the_way_to_it() -> None:
     assert seen[::2] == [(0, 14), (1, 11), (2, 7)]
 
 
-def test_every_decision_but_the_first_is_an_update(store: Path) -> None:
-    b = batches(cvrp_run(), store)
-    before = torch.cat([p.flatten().clone() for p in b.model.parameters()])
-    total, updates = b.train(0)
-    arrays = [torch.from_numpy(a) for a in b.data.batch(0, 0, 32)]
-    assert updates == b._sub_path(0, *arrays).shape[1] - 1
-    assert float(total) > 0
-    assert not torch.equal(before, torch.cat([p.flatten() for p in b.model.parameters()]))
-    assert batches(cvrp_run(step="decision"), store).train(0)[1] == 1
-    assert batches(cvrp_run(step="summed"), store).train(0)[1] == 1
-
-
 def test_the_last_stops_by_hand() -> None:
     """Of routes 3-1, 2, 5-4-6, the fullest first: 5-4-6, 3-1, 2."""
     coords, demand, capacity, solution, _ = by_hand()
@@ -94,16 +69,3 @@ def test_the_last_stops_by_hand() -> None:
     assert whole.via.tolist() == [[0, 0, 0, 0, 1, 0, 1]]  # whose first way is called straight
     assert (whole.left[0] * 16).tolist() == [16, 11, 7, 1, 13, 12, 14]
     assert (whole.demand[0] * 16).tolist() == [0, 0, 5, 4, 6, 3, 1, 2]
-
-
-def test_the_network_gets_what_it_gets_when_decoding(store: Path) -> None:
-    """Row r of a sub-path: stop r, the stops after it, the depot."""
-    b = batches(cvrp_run(), store)
-    net = b.model.net
-    path = cut(*by_hand())  # type: ignore[arg-type]
-    nodes = net.encode(path.coords, path.demand)  # type: ignore[operator,union-attr]
-    for row in range(3):
-        rows = torch.cat([nodes[:, 1 + row :], nodes[:, :1]], 1)
-        expected = net.decide(rows, path.left[:, row])  # type: ignore[operator,union-attr]
-        torch.testing.assert_close(b.model(path.coords, path.demand, path.left[:, row], row), expected)
-        assert expected.shape == (1, 3 - row, 2)

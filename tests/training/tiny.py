@@ -21,7 +21,6 @@ from neuroute.pipeline.plan.config import Config, load_scale
 from neuroute.problems.registry import PARTS
 from neuroute.specs.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.training.batches import Batches, Scheme, World
-from neuroute.training.supervised import TrainingSet
 from neuroute.training.train import DECISION, Settings, train
 from neuroute_systems.dgl.system import BeamPool
 
@@ -124,10 +123,6 @@ def pooled(**training: object) -> Run:
     arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "nearest": 5, "train_nodes": N}
     network = Network(kind="neuroute_systems.dgl.network:Dgl", arguments=arguments)
     return make_run().model_copy(update={"network": network, "training": spec, "data": ()})
-
-
-def training_set(run: Run, store: Path) -> TrainingSet:
-    return TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)  # type: ignore[union-attr]
 
 
 def run_training(run: Run, folder: Path, store: Path, start: Path | None = None, moments: Path | None = None) -> Path:

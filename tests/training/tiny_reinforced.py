@@ -40,9 +40,7 @@ ROLLOUTS = {  # networks of a single start, whose baseline is a greedy rollout
 }
 
 
-BATCH_NORMS = {
-    "pointerformer": ("neuroute_systems.pointerformer.network:Pointerformer", {"heads": 2}),
-}
+BATCH_NORMS = {"pointerformer": ("neuroute_systems.pointerformer.network:Pointerformer", {"heads": 2})}
 
 
 def make_run(*stages: Stage, depth: int = 1, kind: str = "pomo", **training: Any) -> ReinforcedRun:

@@ -217,6 +217,32 @@ def test_a_single_expert_of_each_learns_from_the_balance_loss_alone() -> None:
     assert net.noise.grad.any()
 
 
+@pytest.mark.usefixtures("one_thread")
+def test_learning_from_the_balance_loss_spreads_the_nodes() -> None:
+    """From a gate that sends every node to the same two experts, each of which so has half of the load."""
+    torch.manual_seed(0)
+    net = Mixture(LinearExperts(M, 8, 8), 8, K, "input-choice", "node")
+    x = torch.randn(1, 400, 8) + 1
+    with torch.no_grad():
+        net.gate.weight[:K] += 0.5
+
+    def routed() -> tuple[Routing, Tensor]:
+        """And the load's shares by expert, with the noise that training has."""
+        routing = Routing(balance=True)
+        net(x, routing)
+        load = routing.reports[0].load.detach().flatten()
+        return routing, load / load.sum()
+
+    assert routed()[1].max() > 0.4
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for _ in range(150):
+        optimizer.zero_grad()
+        routed()[0].loss().backward()
+        optimizer.step()
+    assert routed()[1].max() < 0.3
+    assert routed()[1].min() > 0.2
+
+
 def test_expert_choice_takes_the_best_units_of_each_expert() -> None:
     net, x = mixture("expert-choice").gate, units()
     taken = net(x, Routing())

@@ -176,9 +176,6 @@ def test_elites_count_once_more() -> None:
     assert torch.equal(weights(lengths, Elite(k=2, beta=0)), weights(lengths, None))
 
 
-# -- what is refused ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["icam", "icam_cvrp", "pomo_cvrp"])
 def test_a_training_that_diverges_says_so_at_once(kind: str, tmp_path: Path) -> None:
     """So that nothing is validated with weights that are no numbers: greedy routes would be built forever."""

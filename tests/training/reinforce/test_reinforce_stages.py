@@ -1,4 +1,4 @@
-"""Stages of REINFORCE: what they leave, one by one as together, and by several processes as by one."""
+"""Stages of REINFORCE: what they leave, one by one as together, by several processes as by one; fresh starts."""
 
 import shutil
 from pathlib import Path
@@ -7,12 +7,13 @@ import pytest
 import torch
 from refusals import one_line
 
+import tiny_reinforced_vrp as vrp
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint, pack_stages, save_checkpoint, unpacked_stages
-from neuroute.specs.trainings import Elite
+from neuroute.specs.trainings import Elite, Reinforced
 from neuroute.training.train import _weights_to_start, recall_moments
 from reinforcing import Alone, close, gradients
-from tiny import Weights, log_lines, run_training, same_weights
+from tiny import Weights, label_store, log_lines, run_training, same_weights
 from tiny_reinforced import STAGES, batches_of, make_run, stage
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -129,3 +130,37 @@ def test_a_local_policy_joins(tmp_path: Path, store: Path) -> None:
     other = make_run(kind="pomo").model_copy(update={"start": "icam/tiny"})
     with pytest.raises(NeurouteError, match="start from the same network"):
         _weights_to_start(other, build(other.network), start)
+
+
+def test_a_fresh_start_takes_weights_but_no_moments(tmp_path: Path, vrp_store: Path) -> None:
+    """Few-shot training on a problem that was not trained on, of 16."""
+    out = run_training(vrp.make_run(vrp.stage(batches_per_epoch=6)), tmp_path, vrp_store)
+    few, steps = vrp.stage(variants=("VRPBLTW",)), {}
+    for fresh in (False, True):
+        net, run = load_checkpoint(out / "model.safetensors")[0].train(), vrp.make_run(few, fresh=fresh)
+        with unpacked_stages(out / "stages.zip") as ends:
+            moments = ends / "model.moments.safetensors"
+            batches = vrp.batches_of(run, tmp_path, double=False, net=net, moments=moments)
+        batches.train(0)
+        (step,) = {int(state["step"]) for state in batches.optimizer.state.values()}
+        steps[fresh] = step
+    assert steps == {False: 7, True: 1}
+
+
+def test_a_run_is_validated_on_two_problems_and_gone_on_from(tmp_path: Path, vrp_store: Path) -> None:
+    """Exports too; then a few-shot run from its weights."""
+    pytest.importorskip("ortools")
+    plain = vrp.make_run(vrp.stage(batches_per_epoch=3), network={"hierarchy": "step"}, balance=0.01)
+    other = vrp.validation("VRPTW").model_copy(update={"solver": "ortools-short"})
+    label_store(vrp_store, other)
+    run = plain.model_copy(update={"also_validation": (other,)})
+    few = Reinforced(stages=(vrp.stage(variants=("OVRPB",)),), fresh=True)
+    out = run_training(run, tmp_path / "whole", vrp_store)
+    gaps = [line["gaps_pct"] for line in log_lines(out, "validation")]
+    assert [set(each) for each in gaps] == [{run.validation.dataset.id, other.dataset.id}] * 2
+    start = out / "model.safetensors"
+    assert start.read_bytes() == (run_training(run, tmp_path / "again", vrp_store) / start.name).read_bytes()
+    few_run = run.model_copy(update={"name": "few", "start": run.id, "training": few})
+    after = run_training(few_run, tmp_path / "few", vrp_store, start) / "model.safetensors"
+    weights = [load_checkpoint(path)[0].state_dict() for path in (after, start)]
+    assert not same_weights(*weights)
