@@ -26,3 +26,8 @@ def rounded_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     order of its terms, and so on the columns that pad a piece and on the CPU.
     """
     monkeypatch.setattr(cvrp_search, "path_lengths", lambda *path: path_lengths(*path).round(decimals=9))
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(one_thread: None) -> None:
+    """All networks here are too small for threads to help."""

@@ -16,7 +16,7 @@ from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.problems import cvrp, tsp, vrp
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.vrp import Vrp, valid
 from neuroute.specs.objects import Dataset
 
 N = 11
@@ -60,8 +60,6 @@ class Case:
         return multi_start(self.environment, self.net, instances, starts, **how)
 
     def lengths(self, instances: Any, solutions: Tensor) -> np.ndarray:
-        if self.problem == "vrp":
-            return lengths(instances, solutions.numpy())
         return SPEC.of(self.problem).lengths(instances, solutions.numpy())
 
     def valid(self, instances: Any, solutions: Tensor) -> bool:

@@ -19,8 +19,6 @@ from neuroute.problems.vrp import Vrp
 from neuroute.specs.objects import Decoding
 from test_sampling import CPU, instances
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 V = 9
 
 

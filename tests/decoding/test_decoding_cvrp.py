@@ -1,8 +1,7 @@
-"""CVRP decoding: always feasible, batched = single, re-construct and PRC never worse, equal to plain loops."""
+"""CVRP decoding: always feasible, batched = single, PRC never worse, equal to plain loops."""
 
 import itertools
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,12 @@ from torch import Tensor
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import CvrpBatch, complete_routes
 from neuroute.decoding.cvrp_search import RULES, prc
-from neuroute.decoding.decode import construct, decode, improve
+from neuroute.decoding.decode import decode
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.cvrp_sub_paths import Blocks, arranged, by_angle, cut_off, draw, draw_within, from_the_end
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
-from neuroute.solvers.insertion import solve_cvrp
-from neuroute.solvers.nearest import vrp_solutions
 from neuroute.specs.objects import Dataset, Decoding
-
-pytestmark = pytest.mark.usefixtures("one_thread")
 
 V = 13
 RRC = Decoding(method="rrc", iterations=12)
@@ -73,20 +68,6 @@ def test_solutions_are_feasible_and_do_not_depend_on_the_batch(net: LehdCvrp, ba
     for size in (1, 3):
         assert torch.equal(together, decode("cvrp", net, batch, decoding.model_copy(update={"batch_size": size})))
     assert torch.equal(together[:4], decode("cvrp", net, batch[:4], decoding))
-
-
-def test_re_construct_is_never_worse_and_gets_better(net: LehdCvrp, batch: Vrp) -> None:
-    milestones = tuple(range(31))
-    decoding = Decoding(method="rrc", iterations=30, milestones=milestones)
-    found = improve("cvrp", net, batch, decoding)
-    assert [m for m, _, _ in found] == list(milestones)
-    assert torch.equal(found[0][1], decode("cvrp", net, batch, Decoding()))
-    lengths = np.stack([cost(batch, s.numpy()) for _, s, _ in found])
-    assert all(is_feasible(batch, s.numpy()).all() for _, s, _ in found)
-    assert (np.diff(lengths, axis=0) <= 1e-12).all()
-    assert (lengths[-1] < lengths[0] - 1e-3).any()
-    seconds = [s for _, _, s in found]
-    assert seconds == sorted(seconds)
 
 
 def fixed(logit: torch.Tensor):
@@ -248,58 +229,6 @@ def test_equals_the_loop_over_instances_and_pieces(net: LehdCvrp, rule: Any) -> 
         *_, found = prc(lambda m: net.decide, net.encode, batch, solutions, 12, rule=rule, longest=11, seed=4)
         assert found.tolist() == plain(net, instances, solutions, 12, 11, 4, rule)
     assert not torch.equal(found, solutions)
-
-
-def test_paths_of_several_sizes_are_completed_as_each_alone(net: LehdCvrp) -> None:
-    sizes, longest = [9, 9, 6, 5, 2], 9
-    rows, demand = torch.rand(5, longest + 1, 16).double(), torch.randint(1, 10, (5, longest + 1))
-    demand[:, -1] = 0
-    capacity, left = torch.full((5,), 20), torch.tensor([20, 0, 5, 9, 3])
-    with torch.inference_mode():
-        order, via = complete_routes(net.decide, rows.clone(), demand.clone(), capacity, left, sizes)
-        for i, size in enumerate(sizes):
-            one = slice(i, i + 1)
-            alone = rows[one, -size - 1 :].clone(), demand[one, -size - 1 :].clone()
-            places, flags = (a[0, 1:] for a in complete_routes(net.decide, *alone, capacity[one], left[one]))
-            skip = longest - size
-            assert torch.equal(order[i, skip + 1 :], places + skip)
-            assert torch.equal(order[i, : skip + 1], torch.arange(skip + 1))
-            assert torch.equal(via[i, skip + 1 :], flags)
-    assert left.tolist() == [20, 0, 5, 9, 3]
-
-
-def test_seeds_fix_everything_and_splitting_changes_nothing(net: LehdCvrp) -> None:
-    instances, solutions = random_instances(6, 24, 0, grid=False)
-    go = partial(prc, lambda m: net.decide, net.encode, iterations=8, longest=13)
-    batch = CvrpBatch.of(instances, CPU)
-    together = list(go(batch, solutions, seed=3))
-    for again in (go(batch, solutions, seed=3), go(batch, solutions, seed=3, blocks_per_batch=lambda m: 2)):
-        assert all(torch.equal(a, b) for a, b in zip(together, again, strict=True))
-    for part in (slice(0, 2), slice(2, 6)):
-        apart = list(go(CvrpBatch.of(instances[part], CPU), solutions[part], seed=3, first=part.start))
-        assert torch.equal(together[-1][part], apart[-1])
-    rest = list(go(batch, together[4], seed=3, iterations_before=5))
-    assert len(rest) == 3
-    assert torch.equal(rest[-1], together[-1])
-    assert not torch.equal(together[-1], list(go(batch, solutions, seed=4))[-1])
-
-
-def test_any_solutions_will_do_and_stay_plain_tensors(net: LehdCvrp) -> None:
-    """Insertion in its forms, nearest neighbour and the network's own; what comes out may be trained on."""
-    net.float()
-    instances = cvrp_dataset(Dataset(problem="cvrp", n=30, count=3))
-    batch, solutions = CvrpBatch.of(instances, CPU), []
-    for i in range(3):
-        one = instances.coords[i], instances.demand[i], int(instances.capacity[i]), 0
-        solutions.append([from_routes(solve_cvrp(*one, depot_slip=slip)) for slip in (False, True)])
-        solutions[-1] += [from_routes(solve_cvrp(*one, order="random")), vrp_solutions(instances[i : i + 1])[0]]
-    starts = [*torch.from_numpy(np.stack(solutions, axis=1)), construct("cvrp", net, instances)]
-    for start in starts:
-        *_, last = prc(lambda m: net.decide, net.encode, batch, start, 5)
-        assert is_feasible(instances, last.numpy()).all()
-        assert (cost(instances, last.numpy()) <= cost(instances, start.numpy()) + 1e-9).all()
-        assert not last.is_inference()
-        assert not last.requires_grad
 
 
 def test_one_route_longer_than_every_piece_stays_as_it_is() -> None:

@@ -19,9 +19,6 @@ from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import SWITCHES, Vrp, from_routes
 from neuroute.specs.objects import Decoding
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
-
 # -- against plain loops ----------------------------------------------------------------------------------------------
 
 
@@ -224,17 +221,10 @@ def test_memory_changes_nothing_and_how_many_are_in_hand_is_known(
 
 
 @pytest.mark.parametrize("name", ["pomo", "icam"])
-def test_searches_from_all_starts_are_no_longer_than_what_they_begin_with(name: str) -> None:
-    """A beam from one start is among those from all, and random re-construct begins with the best of all starts."""
+def test_beams_from_all_starts_are_no_longer_than_one_which_is_among_them(name: str) -> None:
     case = case_of(name)
     net, coords = case.net.float(), case.instances(7, 20).astype(np.float32)
-
-    def lengths(**how: Any) -> np.ndarray:
-        return case.lengths(coords, decode("tsp", net, coords, Decoding(**how)))
-
-    one, every = lengths(method="beam", beam=3), lengths(method="beam", beam=3, starts="all")
+    beams = [Decoding(method="beam", beam=3), Decoding(method="beam", beam=3, starts="all")]
+    one, every = (case.lengths(coords, decode("tsp", net, coords, beam)) for beam in beams)
     assert (every <= one + 1e-9).all()
     assert (every < one - 1e-9).any()
-    best, rebuilt = lengths(starts="all"), lengths(method="rrc", iterations=20, starts="all")
-    assert (rebuilt <= best + 1e-9).all()
-    assert (rebuilt < best - 1e-9).any()

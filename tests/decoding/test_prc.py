@@ -16,10 +16,7 @@ from neuroute.decoding.tsp import SEARCH, TspBatch, prc
 from neuroute.networks.lehd import Lehd
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw, draw_within
-from neuroute.solvers import insertion, nearest
 from neuroute.specs.objects import Decoding
-
-pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture
@@ -37,7 +34,7 @@ def random_instances(batch: int, n: int, seed: int) -> tuple[Tensor, Tensor]:
 
 def length_of(coords: Tensor, tour: Tensor) -> float:
     """By Python's complex numbers, edge by edge."""
-    stops = [complex(*coords[node].tolist()) for node in tour.tolist()]
+    stops = [complex(*point) for point in coords[tour].tolist()]
     return sum(abs(a - b) for a, b in zip(stops, [*stops[1:], stops[0]], strict=True))
 
 
@@ -106,28 +103,6 @@ def test_equals_the_loop_over_instances_and_blocks(net: Lehd, most: int | None) 
     assert not torch.equal(found, tours)
 
 
-def test_seeds_fix_everything_and_splitting_changes_nothing(net: Lehd) -> None:
-    coords, tours = torch.rand(6, 19, 2).double(), torch.stack([torch.randperm(19) for _ in range(6)])
-    go = partial(prc, lambda m: net.decide, net.encode, iterations=8, longest=7)
-    together = list(go(coords, tours, seed=3))
-    asked = []
-
-    def three(length: int) -> int:
-        asked.append(length)
-        return 3
-
-    for again in (go(coords, tours, seed=3), go(coords, tours, seed=3, blocks_per_batch=three)):
-        assert all(torch.equal(a, b) for a, b in zip(together, again, strict=True))
-    assert len(asked) == 8
-    assert set(asked) <= set(range(4, 8))
-    for part in (slice(0, 2), slice(2, 6)):
-        assert torch.equal(together[-1][part], list(go(coords[part], tours[part], seed=3))[-1])
-    rest = list(go(coords, together[4], seed=3, iterations_before=5))
-    assert len(rest) == 3
-    assert torch.equal(rest[-1], together[-1])
-    assert not torch.equal(together[-1], list(go(coords, tours, seed=4))[-1])
-
-
 def test_random_re_construct_is_one_block_of_any_length(net: Lehd) -> None:
     """By the loop over instances: one segment of 4..n nodes of each tour an iteration (LEHD)."""
     coords, tours = torch.rand(6, 17, 2).double(), torch.stack([torch.randperm(17) for _ in range(6)])
@@ -138,18 +113,6 @@ def test_random_re_construct_is_one_block_of_any_length(net: Lehd) -> None:
         assert found[-1].tolist() == plain(net, coords, tours, 10, 17, 5, blocks=1)
     assert len(found) == 10
     assert not torch.equal(found[-1], tours)
-
-
-@pytest.mark.parametrize("solver", [insertion, nearest])
-def test_any_tours_will_do_and_stay_plain_tensors(net: Lehd, solver) -> None:
-    """Tours of other solvers; and what comes out may be trained on: no tensor of inference mode."""
-    net.float()
-    coords = torch.rand(4, 30, 2)
-    tours = torch.from_numpy(np.stack([solver.solve(c, 0) for c in coords.numpy()]))
-    *_, last = prc(lambda m: net.decide, net.encode, coords, tours, 5)
-    assert not last.is_inference()
-    assert not last.requires_grad
-    assert torch.equal(last.sort(1).values, torch.arange(30).expand(4, -1))
 
 
 def test_the_longest_sub_path_is_1000_or_all_or_what_is_stated() -> None:

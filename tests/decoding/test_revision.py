@@ -20,7 +20,6 @@ from neuroute.specs.decodings import Revision
 from neuroute.specs.decodings import revise as revised
 from neuroute_systems.glop.network import Glop
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 SHAPE: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16}
 HOW = revised((8, 2), (5, 5))
 

@@ -28,8 +28,6 @@ from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.problems.vrp import Vrp
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 PAIRS = 200_000
 
 

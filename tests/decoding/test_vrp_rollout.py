@@ -23,8 +23,6 @@ from neuroute.problems.vrp import SWITCHES, Vrp, check_instances, lengths, numbe
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.specs.objects import Dataset, Decoding
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 V = 12
 
 
