@@ -9,11 +9,9 @@ from neuroute.analysis.contrasts import Estimate, slope
 from neuroute.pipeline.papers.sit import paper as sit
 from neuroute.pipeline.papers.sit.tables import exponent
 from neuroute.pipeline.rendering.comparisons import Evidence, Finding, cells_of
-from neuroute.pipeline.rendering.table import Value
 
 Quantity = Literal["time_{}_s", "memory_{}_mb"]
 WORDS = {"time_{}_s": "the time of a greedy solution", "memory_{}_mb": "the memory of a greedy solution"}
-SIZES_LACK = "three sizes or more that both solve"
 SATURATED = 15  # repetitions of the last node, beyond which the gain is small
 
 
@@ -33,18 +31,10 @@ def advantage_grows(evidence: Evidence) -> list[Finding]:
 
 
 def _grows_slowly(evidence: Evidence, quantity: Quantity, busy: str = "") -> Finding:
-    columns = {quantity.format(f"{size // 1000}k"): size for size in sit.SIZES}
-    here: dict[str, dict[float, float]] = {"LEHD": {}, "Ours": {}}
-    in_print: dict[str, dict[float, float]] = {"LEHD": {}, "Ours": {}}
-    for labels, key, cell in cells_of(evidence.table("table4")):
-        method, nodes = labels["method"], re.search(r"\d+", cell.at)
-        if method in here and key in columns:
-            if nodes:
-                _put(here[method], float(nodes[0]), cell.measured)
-            _put(in_print[method], columns[key], cell.published)
-    both, both_printed = (sorted(of["LEHD"].keys() & of["Ours"].keys()) for of in (here, in_print))
-    printed = [exponent(both_printed, [in_print[method][n] for n in both_printed]) for method in here]
-    ratios = [here["LEHD"][n] / here["Ours"][n] for n in both]
+    lehd, ours = (_by_nodes(evidence, "table4", quantity, method=method) for method in ("LEHD", "Ours"))
+    both, both_printed = (sorted(lehd[i].keys() & ours[i].keys()) for i in (0, 1))
+    printed = [exponent(both_printed, [in_print[n] for n in both_printed]) for _, in_print in (lehd, ours)]
+    ratios = [lehd[0][n] / ours[0][n] for n in both]
     at = f"TSPs of {', '.join(f'{n:,.0f}' for n in both)} nodes, one instance each" if both else ""
     return Finding(
         f"exponent of n in {WORDS[quantity]}: LEHD's less SIT's",
@@ -53,27 +43,31 @@ def _grows_slowly(evidence: Evidence, quantity: Quantity, busy: str = "") -> Fin
         "exponent",
         at=at or "no size that both solve",
         busy=busy,
-        lacks=SIZES_LACK,
+        lacks="three sizes or more that both solve",
         of_trainings=False,
     )
 
 
-def _put(values: dict[float, float], n: float, value: Value) -> None:
-    if isinstance(value, int | float) and value > 0:
-        values[n] = float(value)
+def _by_nodes(
+    evidence: Evidence, table: str, quantity: Quantity, **of: str
+) -> tuple[dict[float, float], dict[float, float]]:
+    """Nodes -> the positive numbers of a row, as measured and as printed."""
+    columns = {quantity.format(sit.short(size)): size for size in sit.SIZES}
+    here: dict[float, float] = {}
+    in_print: dict[float, float] = {}
+    for labels, key, cell in cells_of(evidence.table(table)):
+        if key in columns and of.items() <= labels.items():
+            nodes = re.search(r"\d+", cell.at)
+            if nodes and isinstance(cell.measured, int | float) and cell.measured > 0:
+                here[float(nodes[0])] = float(cell.measured)
+            if isinstance(cell.published, int | float) and cell.published > 0:
+                in_print[columns[key]] = float(cell.published)
+    return here, in_print
 
 
 def search_time_does_not_grow(evidence: Evidence) -> list[Finding]:
     """The exponent of n in the time of a thousand iterations of parallel re-construction (Table 1)."""
-    here: dict[float, float] = {}
-    in_print: dict[float, float] = {}
-    columns = {f"time_{size // 1000}k_s": size for size in sit.SIZES}
-    for labels, key, cell in cells_of(evidence.table("table1")):
-        if labels["method"] == "Ours PRC1,000" and labels["problem"] == "TSP" and key in columns:
-            nodes = re.search(r"\d+", cell.at)
-            if nodes:
-                _put(here, float(nodes[0]), cell.measured)
-            _put(in_print, columns[key], cell.published)
+    here, in_print = _by_nodes(evidence, "table1", "time_{}_s", method="Ours PRC1,000", problem="TSP")
     sizes, printed = sorted(here), exponent(sorted(in_print), [in_print[n] for n in sorted(in_print)])
     estimate = slope(sizes, [here[n] for n in sizes]) if len(sizes) > 1 else None
     quantity, busy = "exponent of n in the time of parallel re-construction", evidence.busy("table1")
@@ -83,8 +77,7 @@ def search_time_does_not_grow(evidence: Evidence) -> list[Finding]:
 
 def repeating_helps(evidence: Evidence) -> list[Finding]:
     """How the gap falls with repetitions of the last node (Figure 3)."""
-    points = _repetitions(evidence)
-    return [_falls("exponent of the gap in repetitions of the last node", points)]
+    return [_falls("exponent of the gap in repetitions of the last node", _repetitions(evidence))]
 
 
 def repeating_saturates(evidence: Evidence) -> list[Finding]:

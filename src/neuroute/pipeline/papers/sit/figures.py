@@ -459,8 +459,7 @@ def figure2(study: Study) -> Drawing:
     axes.text(0.98, 0.97, share, transform=axes.transAxes, ha="right", va="top", fontsize=6)
     axes.locator_params(axis="x", nbins=6, integer=True)
     margin = 0.12 * float(np.ptp(lengths)) or 0.05 * float(lengths[0]) or 1.0
-    axes.set_ylim(lengths.min() - 0.5 * margin, lengths.max() + 1.6 * margin)
-    axes.set_xlim(0, max(len(lengths) - 1, 1))
+    axes.set(ylim=(lengths.min() - 0.5 * margin, lengths.max() + 1.6 * margin), xlim=(0, max(len(lengths) - 1, 1)))
     draw_lengths(sheet.axes["lengths"], course)
     draw_gaps(sheet.axes["gaps"], course)
     for name, (_, label) in charts.items():
