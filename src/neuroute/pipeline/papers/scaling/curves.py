@@ -315,8 +315,7 @@ def frame(
     x, gaps = np.array(list(points), float).reshape(-1, 2).T
     style.log_axis(axes, "x", x)
     style.log_axis(axes, "y", gaps)
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
+    axes.set(xlabel=x_label, ylabel=y_label)
     if not (gaps > 0).any():
         style.empty_axes(axes, "no positive gap to draw" if len(gaps) else style.NOT_MEASURED)
 

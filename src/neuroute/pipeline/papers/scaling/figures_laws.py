@@ -16,21 +16,7 @@ from neuroute.core.lazy import mpl
 from neuroute.pipeline.papers.scaling import curves
 from neuroute.pipeline.papers.scaling import paper as scaling
 from neuroute.pipeline.papers.scaling.claims import directions
-from neuroute.pipeline.papers.scaling.curves import (
-    HERE,
-    PAPER,
-    Curve,
-    Models,
-    Points,
-    beam_curve,
-    beam_needs,
-    beats_larger,
-    measured_beams,
-    model_curve,
-    printed_gflops,
-    printed_values,
-    quoted_value,
-)
+from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, Curve, Models, Points, model_curve, printed_values
 from neuroute.pipeline.papers.scaling.paper import SIX, Shape
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact
@@ -62,8 +48,8 @@ def figure1(study: Study) -> Drawing:
     panels, models = figure.subplots(1, 2), Models.tsp(study.scale)
     for axes, (side, points) in zip(panels, models.points(study).items(), strict=True):
         of_paper = {shape: point for shape, point in points.items() if not scaling.is_added(shape)}
-        every, deeper = beats_larger(of_paper)
-        of_added = [[shape for shape in shapes if scaling.is_added(shape)] for shapes in beats_larger(points)]
+        every, deeper = curves.beats_larger(of_paper)
+        of_added = [[shape for shape in shapes if scaling.is_added(shape)] for shapes in curves.beats_larger(points)]
         for shape, (x, y) in points.items():
             rows.append(
                 {"side": side, **shape._asdict(), "parameters_millions": x, "gap_pct": y}
@@ -168,7 +154,7 @@ def _held_out(side: str, points: Points) -> str:
 @artifact("Gap by parameters and depth-to-width ratio", needs=grid_needs, printed_files=("quoted", "table1", "table12"))
 def figure5(study: Study) -> Drawing:
     """Draw lines of constant depth-to-width ratio, as Eq. 6 has them."""
-    in_print = {"β_n": quoted_value(study, "beta_n"), "β_a": quoted_value(study, "beta_a")}
+    in_print = {"β_n": curves.quoted_value(study, "beta_n"), "β_a": curves.quoted_value(study, "beta_a")}
     figure, models = style.new_figure(height=3.9), Models.tsp(study.scale)
     rows: list[dict[str, Any]] = []
     trouble: list[str] = []
@@ -302,9 +288,7 @@ def figure3(study: Study) -> Drawing:
         if shape in in_print:
             second.plot(in_print[shape], i, "x", color=style.INK, markersize=6, markeredgewidth=1.3)
     second.set_yticks(range(len(every)), [curve.name for curve in every])
-    second.set_ylim(len(every) - 0.5, -0.5)
-    second.set_ylabel("Model (depth, width)")
-    second.set_xlabel("Exponent α$_s$")
+    second.set(ylim=(len(every) - 0.5, -0.5), ylabel="Model (depth, width)", xlabel="Exponent α$_s$")
     intervals = [each for each in bounds if each is not None]
     is_ordered = len(intervals) == len(bounds) and max(low for low, _ in intervals) > min(high for _, high in intervals)
     second.set_title("Exponents: here and as printed" + ("" if is_ordered else f"\n{NO_ORDER}"))
@@ -375,17 +359,19 @@ def _interval(curve: Curve) -> tuple[float, float] | None:
 
 @artifact(
     "Compute efficiency: gap against inference FLOPs",
-    needs=lambda scale: beam_needs(scale, SIX),
+    needs=lambda scale: curves.beam_needs(scale, SIX),
     printed_files=("quoted", "table1", "table18"),
 )
 def figure4(study: Study) -> Drawing:
     """Draw the gaps of beam searches over their FLOPs, of wider and of deeper models."""
     figure = style.new_figure(height=5.2)
-    greedy = printed_gflops(study)
+    greedy = curves.printed_gflops(study)
 
     def curve(side: str, panel: str, shape: Shape) -> Curve:
-        cost = measured_beams(study, shape, "gflops_paper") if side == HERE else lambda beam: beam * greedy[shape]
-        return beam_curve(study, side, panel, shape, cost, resample=True)
+        cost = (
+            curves.measured_beams(study, shape, "gflops_paper") if side == HERE else lambda beam: beam * greedy[shape]
+        )
+        return curves.beam_curve(study, side, panel, shape, cost, resample=True)
 
     panels = {
         "(a) Wider, at depth 6": lambda side: [curve(side, "a", Shape(6, width)) for width in scaling.WIDTHS],
@@ -417,7 +403,7 @@ def figure4(study: Study) -> Drawing:
 
 @artifact(
     "Gap against inference time",
-    needs=lambda scale: beam_needs(scale, scaling.GRID),
+    needs=lambda scale: curves.beam_needs(scale, scaling.GRID),
     printed_files=("table12", "table18"),
 )
 def figure6(study: Study) -> Drawing:
@@ -427,8 +413,12 @@ def figure6(study: Study) -> Drawing:
     counts = {HERE: scaling.beam_test(study.scale).dataset.count, PAPER: int(study.published(18).n_instances.max())}
 
     def curve(side: str, shape: Shape) -> Curve:
-        cost = measured_beams(study, shape, "time_s", 60) if side == HERE else lambda beam: beam * greedy[shape] / 60
-        return beam_curve(study, side, "", shape, cost, resample=False)
+        cost = (
+            curves.measured_beams(study, shape, "time_s", 60)
+            if side == HERE
+            else lambda beam: beam * greedy[shape] / 60
+        )
+        return curves.beam_curve(study, side, "", shape, cost, resample=False)
 
     rows: list[dict[str, Any]] = []
     trouble: list[str] = []

@@ -67,8 +67,7 @@ def figure10(study: Study) -> Drawing:
         axes.margins(0.12)
         axes.locator_params(axis="x", nbins=4)
         axes.locator_params(axis="y", nbins=5)
-        axes.set_xlabel(f"PC 1 ({100 * explained[0]:.0f} % of variance)")
-        axes.set_ylabel(f"PC 2 ({100 * explained[1]:.0f} %)")
+        axes.set(xlabel=f"PC 1 ({100 * explained[0]:.0f} % of variance)", ylabel=f"PC 2 ({100 * explained[1]:.0f} %)")
         about = {"panel": letter, **probe.about()}
         rows += [
             about | {"order": k, "optimal_next": k == 0, "pc1": px, "pc2": py, "separation": probe.separation}
@@ -138,8 +137,7 @@ def figure11(study: Study) -> Drawing:
             continue
         image = axes.imshow(similarity, cmap="viridis", vmin=lowest, vmax=1, interpolation="nearest")
         axes.locator_params(nbins=5, integer=True)
-        axes.set_xlabel("Order in the optimal tour")
-        axes.set_ylabel("Order in the optimal tour" if letter == "a" else "")
+        axes.set(xlabel="Order in the optimal tour", ylabel="Order in the optimal tour" if letter == "a" else "")
         about = {"panel": letter, **probe.about()}
         rows += [
             about | {"row": a, "column": b, "cosine": round(float(similarity[a, b]), 6)}

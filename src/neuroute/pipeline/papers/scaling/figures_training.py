@@ -155,9 +155,7 @@ def _draw_convergence(
         lines = (panel, "peak") if panel == "loss" else (panel,)
         _log_y(axes, [y for v in variants for t in v.seeds for each in lines for _, y in t.points(each)])
         style.batches_axis(axes, last)
-        axes.set_xlabel("Batches")
-        axes.set_ylabel(label)
-        axes.set_title(title)
+        axes.set(xlabel="Batches", ylabel=label, title=title)
     handles, _ = loss_axes.get_legend_handles_labels()
     if any(len(variant.seeds) > 1 for variant in variants):
         handles.append(style.line("thin: each seed", color=style.GREY, linewidth=0.6))
@@ -231,8 +229,7 @@ def _draw_ends(axes: mpl.axes.Axes, variants: Sequence[Variant], here: int) -> N
     axes.set_xlim(-0.5, 1.5)
     axes.set_xticks([0, 1], [f"here,\nTSP{here}", "paper,\nTSP100"])
     axes.grid(visible=False, axis="x")
-    axes.set_ylabel("Optimality gap (%)")
-    axes.set_title("(c) Last gap")
+    axes.set(ylabel="Optimality gap (%)", title="(c) Last gap")
 
 
 def _notes(study: Study, variants: Sequence[Variant], **values: object) -> tuple[str, ...]:
