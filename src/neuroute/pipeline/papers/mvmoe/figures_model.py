@@ -541,8 +541,7 @@ def figure8(study: Study) -> Drawing:
         second.annotate(f"{share:.0f} %", (share, i), (-3 if inside else 3, 0), textcoords="offset points",
                       ha="right" if inside else "left", va="center", fontsize=5.8,
                       color="white" if inside else style.INK)  # fmt: skip
-    second.set_ylim(len(percent) - 0.5, -0.5)
-    second.set_xlim(0, 100)
+    second.set(ylim=(len(percent) - 0.5, -0.5), xlim=(0, 100))
     second.set_yticks([])
     second.set_xlabel("share of the decisions (%)")
     second.grid(visible=False)
@@ -625,8 +624,7 @@ def figure9(study: Study) -> Drawing:
         top.plot(places, by_variant[:, j], "o", color=colour, markersize=4.5, **WHITE_EDGE)
     top.axhline(even, color=style.INK, linewidth=0.8, zorder=3)
     top.set_xticks(range(len(names)), [name.replace("VRP", "VRP\n", 1) for name in names], fontsize=5.8)
-    top.set_xlim(-0.6, len(names) - 0.4)
-    top.set_ylabel("nodes (%)")
+    top.set(xlim=(-0.6, len(names) - 0.4), ylabel="nodes (%)")
     top.grid(visible=False, axis="x")
     top.tick_params(axis="x", length=0, pad=2)
     top.axhline(quoted_share, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)))

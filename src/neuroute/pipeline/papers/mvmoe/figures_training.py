@@ -12,18 +12,9 @@ import numpy as np
 from neuroute.analysis.intervals import percentile_interval
 from neuroute.core.lazy import mpl, pd
 from neuroute.pipeline.papers.mvmoe import paper as mvmoe
+from neuroute.pipeline.papers.mvmoe import tables
 from neuroute.pipeline.papers.mvmoe.paper import FEW, SIZES, UNSEEN, MvmoeScale, run_id
-from neuroute.pipeline.papers.mvmoe.tables import (
-    GROUPS,
-    amounts,
-    mean_gap_cell,
-    models_here,
-    quoted,
-    references_note,
-    rule_notes,
-    sets_of,
-    trained_note,
-)
+from neuroute.pipeline.papers.mvmoe.tables import models_here, quoted, references_note, rule_notes
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering import style
@@ -426,7 +417,7 @@ def figure6(study: Study) -> Drawing:
     said = notes(
         study,
         scale=scale[mvmoe.MvmoeScale],
-        amounts=amounts(study, runs) or "no",
+        amounts=tables.amounts(study, runs) or "no",
         references=references_note(scale, UNSEEN),
         **rule_notes(study, tests, runs),
         trends=trends,
@@ -440,14 +431,16 @@ def figure6(study: Study) -> Drawing:
 def table_figure6(study: Study) -> Table:
     every = [setting for letter in "abcd" for setting in _settings(study, letter)]
     rows = [Row((PANELS[s.panel], s.label, models_here(study, run_id(s.name))), (s.cell,)) for s in every]
-    column = Column("gap_unseen_pct", f"{len(UNSEEN)} unseen problems", "gap %", at=sets_of(study.scale, SIZES[0]))
+    column = Column(
+        "gap_unseen_pct", f"{len(UNSEEN)} unseen problems", "gap %", at=tables.sets_of(study.scale, SIZES[0])
+    )
     runs = [run_id(s.name) for s in every if s.gap is not None]
     return draw_table(
         study,
         ("Panel", "Setting", HERE),
         [column],
         rows,
-        trained=trained_note(study, runs, "50 million, and up to 200 million by number of experts,", [SIZES[0]]),
+        trained=tables.trained_note(study, runs, "50 million, and up to 200 million by number of experts,", [SIZES[0]]),
         references=references_note(study.scale, UNSEEN),
         **rule_notes(study, [mvmoe.reference(study.scale, v, SIZES[0]) for v in UNSEEN], runs),
     )
@@ -459,13 +452,13 @@ def _settings(study: Study, letter: str) -> list[Setting]:
     tests = [mvmoe.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
     # Table 5 has the default; of the others the text quotes one.
     (setting,) = [key for key, run in mvmoe.ABLATIONS["table5"].items() if run == mvmoe.DEFAULT]
-    of_default = printed_numbers(study, "table5", method_params=setting, problem=GROUPS["unseen"][1])
+    of_default = printed_numbers(study, "table5", method_params=setting, problem=tables.GROUPS["unseen"][1])
     printed = {mvmoe.DEFAULT: printed_gap(of_default, SIZES[0])}
     printed["h_enc_ec"] = quoted(study, "gap_unseen_expert_choice_enc_pct")
     settings = []
     for label, name in mvmoe.ABLATIONS[f"figure6{letter}"].items():
         here, published = label in names, printed.get(name)
-        cell = mean_gap_cell(study, run_id(name), tests, published) if here else Cell(None, published)
+        cell = tables.mean_gap_cell(study, run_id(name), tests, published) if here else Cell(None, published)
         seconds = summary_cell(study, run_id(name), "wall_time_s").measured if here and letter == "e" else None
         settings.append(Setting(letter, label, name, cell, seconds if isinstance(seconds, float) else None))
     return settings
