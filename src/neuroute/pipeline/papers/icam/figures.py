@@ -419,19 +419,18 @@ def figure4(study: Study) -> Drawing:
     )  # fmt: skip
     sheet = dg.Sheet(dg.row(encoder, decoder))
     sheet.arrow("module", "output")
-    for name, letter in (("query", "Q"), ("key", "K"), ("value", "V")):
-        sheet.chain("nodes", f"linear_{name}", name, "module")
-        maps.draw_matrix(sheet.axes[name], net.array(name, float)[net.order, :CHANNELS])
-        _write_letter(sheet, name, letter)
-    sheet.chain("X", "function", "adaptation", "module")
-    maps.draw_matrix(sheet.axes["adaptation"], net.array("adaptation", float)[np.ix_(net.order, net.order)])
-    _write_letter(sheet, "adaptation", "A")
+    matrices = {name: net.array(name, float)[net.order] for name in ("query", "key", "value", "adaptation")}
+    for (name, matrix), letter in zip(matrices.items(), "QKVA", strict=True):
+        way = ("X", "function") if name == "adaptation" else ("nodes", f"linear_{name}")
+        sheet.chain(*way, name, "module")
+        maps.draw_matrix(sheet.axes[name], matrix[:, net.order if name == "adaptation" else slice(CHANNELS)])
+        place = sheet.places[name]
+        sheet.write(place.left - 0.08, place.y, letter, fontweight="bold", fontsize=6.5)
     sheet.chain("distances", "masked", "row")
     sheet.arrow("row_title", "module2")
-    sheet.chain("ends", "of_query")
-    sheet.chain("H", "of_key")
-    sheet.arrow("of_query", "module2", label=f"query\n{n:,} × {width}")
-    sheet.arrow("of_key", "module2", label=f"key, value\n{n:,} × {width}")
+    for start, linear, what in (("ends", "of_query", "query"), ("H", "of_key", "key, value")):
+        sheet.chain(start, linear)
+        sheet.arrow(linear, "module2", label=f"{what}\n{n:,} × {width}")
     sheet.arrow("module2", "context")
     decision = net.decision
     bias = adaptation_slope(net.number("decoder_alpha"), n) * maps.pairwise_distances(net.coords)[decision.current]
@@ -441,12 +440,6 @@ def figure4(study: Study) -> Drawing:
     texts = notes(study, net=net, layer=layer + 1, n=n, path=len(decision.path))
     alt = "The attention-free module with its linears and shapes, on matrices of a real instance."
     return Drawing(sheet.figure, rows, texts, alt)
-
-
-def _write_letter(sheet: dg.Sheet, name: str, letter: str) -> None:
-    """Before a matrix."""
-    place = sheet.places[name]
-    sheet.write(place.left - 0.08, place.y, letter, fontweight="bold", fontsize=6.5)
 
 
 CHOOSERS = {"optimal": "optimal tours", "model": "ICAM, greedy"}

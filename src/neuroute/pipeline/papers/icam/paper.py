@@ -168,7 +168,6 @@ ORIGINAL: dict[Problem, str] = {"tsp": "pomo_tsp", "cvrp": "pomo_cvrp"}  # POMO 
 STAGED: dict[Problem, str] = {"tsp": "pomo3_tsp", "cvrp": "pomo3_cvrp"}  # POMO in the three stages (Table 7)
 ABLATIONS = {"AFM": "abl_afm", "AFM+CAB": "abl_afm_cab", "AAFM": "abl_aafm", "AAFM+CAB": OWN["tsp"]}  # Table 9
 STAGES = ("stage1", "stage2")  # whose checkpoints are kept besides the last (Table 8)
-OPTIMAL_SIZES = (100, 1000)  # Figure 1
 SHARE = 0.95  # of the choices, that lie in the region of preferred nodes (Figure 1)
 RANKS = 20  # the last one counts all ranks from there on
 BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
@@ -191,11 +190,6 @@ DECODERS = "mdam:decoders"  # MDAM's search
 
 
 run_id = f"{KEY}/{{}}".format  # name -> id
-
-
-def at_stage(run: str, stage: str) -> str:
-    """What the records of a stage's checkpoint are of; run: its name."""
-    return f"{run_id(run)}@{stage}"
 
 
 def fork(k: int, beta: float) -> str:
@@ -294,7 +288,7 @@ def structure(scale: Scale, run: str) -> StructureEvaluation:
     """An instance of the validation stream, a third of the way; for ICAM's Figure 1 optimal tours too."""
     n = reference(scale, "tsp", 100).dataset.n
     is_main = run == run_id(OWN["tsp"])
-    optimal = tuple(reference(scale, "tsp", size) for size in OPTIMAL_SIZES) if is_main else ()
+    optimal = tuple(reference(scale, "tsp", size) for size in (100, 1000)) if is_main else ()
     return StructureEvaluation(run=run, dataset=Dataset(split="val", n=n, count=1), decision=n // 3, optimal=optimal)
 
 
@@ -308,7 +302,6 @@ SOLVERS_IN_PRINT: dict[Problem, str] = {"tsp": "Concorde", "cvrp": "LKH3"}
 GREEDILY = (SINGLE, MULTI, AUGMENTED)
 RRC, BEAM = Decoding(method="rrc", iterations=100), beam_search(16)
 SEARCHES = tuple(way.model_copy(update={"starts": starts}) for way in (RRC, BEAM) for starts in (1, "all"))
-DECODED_BY_MDAM = Decoding(method=DECODERS, beam=50)
 OF_OTHERS: dict[tuple[Problem, int], tuple[Decoding, ...]] = {  # Table 1's systems that the paper ran itself
     ("tsp", 500): (GROWN,), ("tsp", 1000): (GROWN,), ("cvrp", 1000): (PARTED,),
 }  # fmt: skip
@@ -317,7 +310,7 @@ OF_OTHERS: dict[tuple[Problem, int], tuple[Decoding, ...]] = {  # Table 1's syst
 def protocol(scale: Scale) -> Iterator[Protocol]:
     """Four sizes of both problems, larger ones, TAM's, and Set-X."""
     for problem in PROBLEMS:
-        alike = (*GREEDILY, DECODED_BY_MDAM, *((*SEARCHES, REVISED) if problem == "tsp" else ()))
+        alike = (*GREEDILY, Decoding(method=DECODERS, beam=50), *((*SEARCHES, REVISED) if problem == "tsp" else ()))
         for size in SIZES:
             labels, ways = reference(scale, problem, size), alike + OF_OTHERS.get((problem, size), ())
             yield Protocol(
@@ -387,7 +380,7 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, role={"variant": label})
     seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
     for k, beta in scale[IcamScale].forks:
-        start = at_stage(OWN["tsp"], STAGES[-1])
+        start = f"{run_id(OWN['tsp'])}@{STAGES[-1]}"
         of_main = apply_changes(config, run_id(OWN["tsp"]), tsp.training)
         last = of_main.stages[-1].model_copy(update={"elite": Elite(k=scale[IcamScale].elites[k], beta=beta)})
         before = of_main.batches - last.batches

@@ -1,6 +1,7 @@
 """Tables of paper `icam`, and the methods here that stand for the rows that they print."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from neuroute.datasets.benchmarks import study_instances
@@ -181,7 +182,7 @@ def table8(study: Study) -> Table:
     training = main.training if main and not isinstance(main, GivenRun) else None
     for i, stage in enumerate((*icam.STAGES, None), 1):
         published = printed_numbers(study, "table8", checkpoint=f"after_stage_{i}")
-        run = run_id(OWN[TSP]) if stage is None else icam.at_stage(OWN[TSP], stage)
+        run = run_id(OWN[TSP]) + (f"@{stage}" if stage else "")
         gaps = {size: number(published, size, "gap_pct") for size in sets}
         cells = [gap_cell(study, run, dataset, gaps[size], MULTI) for size, dataset in sets.items()]
         trained_on = UNTRAINED
@@ -416,30 +417,26 @@ def _batch(stage: Stage) -> Value:
     return f"floor({stage.batch_size}*({stage.batch_nodes}/N)^2)"
 
 
-def table3_grid(scale: Scale) -> Grid:
-    methods = from_print(icam.KEY, 3, models(scale, "cvrp") | REFERENCE["cvrp"])
-    return Grid(methods, of_each(scale, "cvrp", icam.TAM_SIZES, icam.tam, LENGTH, GAP, SECONDS_EACH))
+def beyond_grid(scale: Scale, problem: Problem) -> Grid:
+    """Show the printed rows of TAM's test sets (CVRP), or of the TSP's larger ones."""
+    table, sizes, test = (3, icam.TAM_SIZES, icam.tam) if problem == "cvrp" else (6, icam.LARGE_SIZES, icam.large)
+    methods = from_print(icam.KEY, table, models(scale, problem) | REFERENCE[problem])
+    return Grid(methods, of_each(scale, problem, sizes, test, LENGTH, GAP, SECONDS_EACH))
 
 
-@artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
+@artifact("CVRP in TAM's capacities", needs=needs_of(partial(beyond_grid, problem="cvrp")))
 def table3(study: Study) -> Table:
-    tests = {size: icam.tam(study.scale, size) for size in icam.TAM_SIZES}
-    return _draw_beyond(study, "cvrp", table3_grid(study.scale), tests, "LKH3, at 1K, 2K and 5K as TAM printed it")
+    return _draw_beyond(study, "cvrp", "LKH3, at 1K, 2K and 5K as TAM printed it")
 
 
-def table6_grid(scale: Scale) -> Grid:
-    methods = from_print(icam.KEY, 6, models(scale, "tsp") | REFERENCE["tsp"])
-    return Grid(methods, of_each(scale, "tsp", icam.LARGE_SIZES, icam.large, LENGTH, GAP, SECONDS_EACH))
-
-
-@artifact("Larger TSP instances", needs=needs_of(table6_grid))
+@artifact("Larger TSP instances", needs=needs_of(partial(beyond_grid, problem="tsp")))
 def table6(study: Study) -> Table:
-    tests = {size: icam.large(study.scale, size) for size in icam.LARGE_SIZES}
-    return _draw_beyond(study, "tsp", table6_grid(study.scale), tests, "LKH3")
+    return _draw_beyond(study, "tsp", "LKH3")
 
 
-def _draw_beyond(study: Study, problem: Problem, grid: Grid, tests: Mapping[int, Labels], reference: str) -> Table:
-    run, trained = study.runs.get(run_id(OWN[problem])), "The paper trains on 100 to 500 nodes."
+def _draw_beyond(study: Study, problem: Problem, reference: str) -> Table:
+    grid, run = beyond_grid(study.scale, problem), study.runs.get(run_id(OWN[problem]))
+    tests, trained = {q.n or 0: q.test for q in grid.quantities}, "The paper trains on 100 to 500 nodes."
     if run and isinstance(run.training, Reinforced):
         low, high = (f(size for stage in run.training.stages for size in stage.sizes) for f in (min, max))
         trained = f"ICAM is trained on {low} to {high} nodes here, on 100 to 500 in the paper."
