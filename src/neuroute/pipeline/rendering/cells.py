@@ -92,6 +92,12 @@ def number(rows: pd.DataFrame, n: object, metric: str) -> Value:
     return PrintedSeconds(value, text) if metric == "time_s" else float(value)
 
 
+def quoted(study: Study, quantity: str) -> float:
+    """Return a number of the whole study that stands in the paper's text or captions, but in no table."""
+    rows = printed_numbers(study, "quoted", quantity=quantity)
+    return float((rows[rows.depth.isna()] if "depth" in rows else rows).value.item())
+
+
 def printed_gap(rows: pd.DataFrame, n: object) -> float | None:
     """Return the printed gap in % of a size, where there is a number."""
     value = number(rows, n, "gap_pct")

@@ -11,10 +11,10 @@ import numpy as np
 from neuroute.core.lazy import mpl
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.pipeline.papers.mvmoe import paper as mvmoe
-from neuroute.pipeline.papers.mvmoe.tables import quoted
 from neuroute.pipeline.plan.needs import artifact
 from neuroute.pipeline.rendering import diagram as dg
 from neuroute.pipeline.rendering import maps, style
+from neuroute.pipeline.rendering.cells import quoted
 from neuroute.pipeline.rendering.render import notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import MEASURED, PUBLISHED, Drawing, line, new_figure
@@ -517,7 +517,6 @@ def _route_rows(s: Solution) -> list[dict[str, Any]]:
 
 
 SPARSE, DENSE = style.RAMPS["orange"][1], "#dfe4ea"
-NO_DECISION = -1
 WHITE_EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.4}
 LEAST_REACH = 0.05  # of the colours, about their middle: less would draw rounding
 OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
@@ -571,7 +570,7 @@ def figure8(study: Study) -> Drawing:
             about
             | {"panel": "a", "decision": step, "layer": "sparse" if is_sparse else "dense", "probability": float(p)}
             for step, (is_sparse, p) in enumerate(zip(sparse[i], chances[i], strict=True), 1)
-            if is_sparse != NO_DECISION
+            if is_sparse != -1  # no decision was left
         ]
     return Drawing(figure, rows, texts, alt)
 
@@ -628,7 +627,7 @@ def figure9(study: Study) -> Drawing:
     top.grid(visible=False, axis="x")
     top.tick_params(axis="x", length=0, pad=2)
     top.axhline(quoted_share, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)))
-    layers = layer_names(net)
+    layers = [*(f"enc {int(str(name).removeprefix('enc')) + 1}" for name in net.array("mixtures")), "dec"]
     for j, colour in enumerate(colours):
         for i in range(by_layer.shape[1]):
             finite = by_layer[:, i, j][np.isfinite(by_layer[:, i, j])]
@@ -660,16 +659,13 @@ def figure9(study: Study) -> Drawing:
                 for k, layer in enumerate(layers)
             ]
     rows.append({"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": quoted_share})
-    return Drawing(figure, rows, _share_notes(study, net, by_variant, by_layer), alt)
+    return Drawing(figure, rows, _share_notes(study, net, by_variant, by_layer, layers), alt)
 
 
-def layer_names(net: Routing) -> list[str]:
-    return [*(f"enc {int(str(name).removeprefix('enc')) + 1}" for name in net.array("mixtures")), "dec"]
-
-
-def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> tuple[str, ...]:
-    names, layers = net.variants, layer_names(net)
-    largest_share, uneven = "", ""
+def _share_notes(
+    study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array, layers: list[str]
+) -> tuple[str, ...]:
+    names, largest_share, uneven = net.variants, "", ""
     if np.isfinite(by_layer).any():
         i, j = np.unravel_index(int(by_variant.argmax()), by_variant.shape)
         v, layer, k = np.unravel_index(int(np.nanargmax(by_layer)), by_layer.shape)

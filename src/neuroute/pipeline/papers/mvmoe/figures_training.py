@@ -14,7 +14,7 @@ from neuroute.core.lazy import mpl, pd
 from neuroute.pipeline.papers.mvmoe import paper as mvmoe
 from neuroute.pipeline.papers.mvmoe import tables
 from neuroute.pipeline.papers.mvmoe.paper import FEW, SIZES, UNSEEN, MvmoeScale, run_id
-from neuroute.pipeline.papers.mvmoe.tables import models_here, quoted, references_note, rule_notes
+from neuroute.pipeline.papers.mvmoe.tables import models_here, references_note, rule_notes
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering import style
@@ -22,6 +22,7 @@ from neuroute.pipeline.rendering.cells import (
     MEAN_OF_GAPS,
     printed_gap,
     printed_numbers,
+    quoted,
     resampled_mean_of_gaps,
     summary_cell,
 )

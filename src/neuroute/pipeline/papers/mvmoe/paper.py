@@ -318,14 +318,13 @@ def routing_needs(*methods: str) -> Callable[[Scale], list[Need]]:
 
 SOURCE = "files of its authors"
 MEAN = AVERAGING[MEAN_OF_GAPS]
-BY_LKH = ("OVRP", "VRPL")  # at n = 100
 
 
 def best_solver(variant: str, size: int) -> str:
     """The solver with the best mean, which the paper marks with a star."""
     if variant in ("CVRP", "VRPTW"):
         return "HGS"
-    return "LKH3" if size == SIZES[-1] and variant in BY_LKH else "OR-Tools (x10)"
+    return "LKH3" if size == SIZES[-1] and variant in ("OVRP", "VRPL") else "OR-Tools (x10)"
 
 
 def protocol(scale: Scale) -> Iterator[Protocol]:
@@ -347,7 +346,6 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
 
 
 MVMOE = "neuroute.networks.mvmoe:MvMoe"
-LEHD_LIGHT_NETWORK = "neuroute.networks.lehd:LehdCvrpLight"
 BALANCE = 0.01  # alpha of Equation 3 as the paper has it; 0.001 in the published code
 DENSE: dict[str, Any] = {"experts": 0}
 OF_METHOD: dict[str, dict[str, Any]] = {"mtl": DENSE, "moe4e": {}, "moe4eL": {"hierarchy": "step"}}
@@ -480,7 +478,7 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
         )
 
     first = dense if epochs is None else declare_lehd(LEHD, dense.network.kind, "LEHD")
-    return [first, declare_lehd(LEHD_LIGHT, LEHD_LIGHT_NETWORK, "LEHD/4E-L")]
+    return [first, declare_lehd(LEHD_LIGHT, "neuroute.networks.lehd:LehdCvrpLight", "LEHD/4E-L")]
 
 
 def _network(scale: Scale, size: int, **change: Any) -> Network:

@@ -75,7 +75,6 @@ BUDGETS = {
     "pyvrp-long": "60,000 iterations",
     "pyvrp-short": "200 iterations",
 }
-BY_THE_RULE = ("ortools-network",)  # solvers whose vehicles start as a network's do, where there are backhauls
 
 
 def rows(scale: Scale, variant: str) -> list[Method]:
@@ -99,9 +98,6 @@ def learned(scale: Scale, variant: str) -> dict[str, Method]:
         f"{name} aug×8": Method(name, runs={size: mvmoe.run_id(run(size)) for size in SIZES}, decoding=mvmoe.X8)
         for name, run in of.items()
     }
-
-
-FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks may drive, too
 
 
 def sets_of(scale: Scale, size: int) -> str:
@@ -140,12 +136,6 @@ def mean_over(tests: Iterable[Labels]) -> Measure:
     return Measure("gap_pct", lambda study, run, _, published, how: mean_gap_cell(study, run, sets, published, how))
 
 
-def quoted(study: Study, quantity: str) -> float:
-    """Return a number that stands in the paper's text, but in no table."""
-    rows = study.published("quoted")
-    return float(rows[rows.quantity == quantity].value.item())
-
-
 def models_here(study: Study, *runs: str) -> str:
     """Name depth, width and training sizes of the runs that play a role; a dash for none."""
     trained = [study.runs[run] for run in dict.fromkeys(runs) if run in study.runs]
@@ -182,11 +172,11 @@ def rule_notes(study: Study, tests: Iterable[Labels], runs: Sequence[str]) -> di
     `runs`: whose evaluations may tell.
     """
     tests = [labels for labels in tests if SWITCHES[str(labels.dataset.variant)].backhaul]
-    of_rule = {True: "held to the networks' rule", False: "free start"}
-    rules = dict.fromkeys(f"{solver_name(t.solver)}, {of_rule[t.solver in BY_THE_RULE]}" for t in tests)
+    of_rule = {"ortools-network": "held to the networks' rule"}  # where vehicles start as a network's do
+    rules = dict.fromkeys(f"{solver_name(t.solver)}, {of_rule.get(t.solver, 'free start')}" for t in tests)
     by_size: dict[int, list[str]] = {}
     for labels in tests:
-        every = (study.value(FEASIBLE, run, labels.dataset, mvmoe.X8) for run in runs)
+        every = (study.value("reference_feasible_pct", run, labels.dataset, mvmoe.X8) for run in runs)
         share = next((value for value in every if value is not None), None)
         if share is not None:
             by_size.setdefault(labels.dataset.n, []).append(f"{labels.dataset.variant} {share:.0f} %")
@@ -210,11 +200,6 @@ def amounts(study: Study, runs: Iterable[str]) -> str:
     """Say how many instances trainings draw, 8,000 or 8,000 to 16,000; nothing for none."""
     counts = sorted({round(amount) for run in runs if (amount := drawn_instances(study.runs[run])) is not None})
     return " to ".join(f"{amount:,}" for amount in dict.fromkeys((*counts[:1], *counts[-1:])))
-
-
-def listed(values: Mapping[str, str]) -> str:
-    """POMO-MTL 2.10, MVMoE/4E 1.93."""
-    return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 # -- rows of Tables 7 and 8 of paper `mvmoe`: one for each instance of a public benchmark, and their mean ------------
@@ -480,15 +465,15 @@ def _comparison(study: Study, variants: Sequence[str]) -> Table:
         here, print_ = dict[str, str](), dict[str, str]()
         for key, method in learned(scale, variants[0]).items():
             name = str(method.label)
-            in_print = select(published, method=name, n=size, metric="gap_pct")
-            print_[name] = f"{in_print.value.mean():.3f}"
+            print_[name] = f"{select(published, method=name, n=size, metric='gap_pct').value.mean():.3f}"
             of_variants = [(learned(scale, v)[key], mvmoe.reference(scale, v, size).dataset) for v in variants]
             gaps = [study.value(MEAN_OF_GAPS, str(m.run(size)), dataset, m.decoding) for m, dataset in of_variants]
             numbers = [gap for gap in gaps if gap is not None]
             if len(numbers) == len(gaps):
                 here[name] = f"{sum(numbers) / len(numbers):.3f}"
-        words = f"at n={scale[mvmoe.MvmoeScale].sizes[size]} {listed(here)}; " if here else ""
-        means = f"{words}in print, at n={size}, {listed(print_)}"
+        there, in_print = (", ".join(map(" ".join, of.items())) for of in (here, print_))
+        words = f"at n={scale[mvmoe.MvmoeScale].sizes[size]} {there}; " if here else ""
+        means = f"{words}in print, at n={size}, {in_print}"
         notes.append(f"Mean gaps in % over the {len(variants)} problems: {means}.")
     every = (
         labels.solver

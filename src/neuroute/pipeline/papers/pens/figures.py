@@ -258,7 +258,6 @@ def _curve(axes: mpl.axes.Axes, name: str, cells: Mapping[int, Cell], *, solid: 
             axes.plot([n, n], [cell.low, cell.high], color=pens.COLOUR[name], linewidth=0.8, zorder=2)
 
 
-LETTERS = "abc"
 FAR = 30.0  # % above the shortest length
 
 
@@ -320,7 +319,7 @@ def figure3(study: Study) -> Drawing:
                 here = f"TSP{each.dataset.n:,}"
                 paper = f"\n(paper: {each.size:,})" if each.dataset.n != each.size else ""
                 axes.set_title(here + paper, loc="center", fontsize=7.5, pad=14)  # above the best factor
-        panels[row, 0].set_ylabel(f"({LETTERS[row]}) {pens.NAMES[name]}\nmean tour length")
+        panels[row, 0].set_ylabel(f"({'abc'[row]}) {pens.NAMES[name]}\nmean tour length")
     panels[-1, len(pens.SIZES) // 2].set_xlabel("Scaling factor of the coordinates")
     handles = [
         style.mark("mean length at a factor", "o", style.GREY),

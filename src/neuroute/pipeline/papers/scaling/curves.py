@@ -30,7 +30,6 @@ from neuroute.specs.objects import Decoding, Labels, beam_search
 DEPTH_COLOUR = dict(zip(scaling.DEPTHS, style.ramp("blue", len(scaling.DEPTHS)), strict=True))
 WIDTH_COLOUR = dict(zip(WIDTHS, style.ramp("orange", len(WIDTHS)), strict=True))
 WIDTH_MARKER = dict(zip(WIDTHS, style.MARKERS, strict=False))
-ADDED_MARKERS = style.MARKERS[len(WIDTHS) :]
 HERE, PAPER = SIDES = (style.MEASURED, style.PUBLISHED)
 LEGEND = 0.3  # of a panel's height, added above its points
 FAR = 4.0  # a fit that many times beyond all points may leave the frame
@@ -66,7 +65,7 @@ class Looks:
         return cls(
             DEPTH_COLOUR | dict(zip(depths, shades, strict=False)),
             WIDTH_COLOUR | dict(zip(widths, reversed(shades), strict=False)),
-            WIDTH_MARKER | dict(zip(widths, cycle(ADDED_MARKERS), strict=False)),
+            WIDTH_MARKER | dict(zip(widths, cycle(style.MARKERS[len(WIDTHS) :]), strict=False)),
         )
 
 
@@ -330,12 +329,6 @@ def printed_values(study: Study, table: int | str, **where: object) -> dict[Shap
     return {Shape(int(depth), int(width)): float(value) for depth, width, value in columns if depth > 0}
 
 
-def quoted_value(study: Study, quantity: str) -> float:
-    """Read a number of the whole study from the paper's text and captions."""
-    rows = printed_numbers(study, "quoted", quantity=quantity)
-    return float(rows[rows.depth.isna()].value.item())
-
-
 @dataclass(frozen=True)
 class Models:
     """The depth x width grid: its models, and the test set of their greedy gaps."""
@@ -362,10 +355,6 @@ class Models:
         """The models of each width with their depths growing, or of each depth with their widths growing."""
         fixed = 1 if along == "depth" else 0
         return [[s for s in self.shapes if s[fixed] == value] for value in sorted({s[fixed] for s in self.shapes})]
-
-    def needs(self) -> Iterator[Need]:
-        """Of figures of their greedy gaps."""
-        return tested(map(run_id, self.shapes), self.test)
 
     def points(self, study: Study) -> dict[str, Points]:
         """Side -> model -> (parameters in millions; gap in %) of the models that have both."""

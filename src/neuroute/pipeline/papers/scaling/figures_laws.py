@@ -19,9 +19,9 @@ from neuroute.pipeline.papers.scaling.claims import directions
 from neuroute.pipeline.papers.scaling.curves import HERE, PAPER, Curve, Models, Points, model_curve, printed_values
 from neuroute.pipeline.papers.scaling.paper import SIX, Shape
 from neuroute.pipeline.plan.config import Scale
-from neuroute.pipeline.plan.needs import Log, Need, artifact
+from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
 from neuroute.pipeline.rendering import style
-from neuroute.pipeline.rendering.cells import behind, mean_cell, model_here
+from neuroute.pipeline.rendering.cells import behind, mean_cell, model_here, quoted
 from neuroute.pipeline.rendering.render import draw_table, notes
 from neuroute.pipeline.rendering.study import Study
 from neuroute.pipeline.rendering.style import Drawing
@@ -37,7 +37,7 @@ Fitted = dict[str, tuple[float, Interval | None]]  # name -> value, and what is 
 
 def grid_needs(scale: Scale) -> Iterator[Need]:
     """Of figures of the twelve models' greedy gaps."""
-    return Models.tsp(scale).needs()
+    return tested(map(scaling.run_id, scaling.grid(scale)), scaling.reference(scale, 100))
 
 
 @artifact("Decoder parameters against optimality gap", needs=grid_needs, printed_files=("table1", "table12"))
@@ -154,7 +154,7 @@ def _held_out(side: str, points: Points) -> str:
 @artifact("Gap by parameters and depth-to-width ratio", needs=grid_needs, printed_files=("quoted", "table1", "table12"))
 def figure5(study: Study) -> Drawing:
     """Draw lines of constant depth-to-width ratio, as Eq. 6 has them."""
-    in_print = {"β_n": curves.quoted_value(study, "beta_n"), "β_a": curves.quoted_value(study, "beta_a")}
+    in_print = {"β_n": quoted(study, "beta_n"), "β_a": quoted(study, "beta_a")}
     figure, models = style.new_figure(height=3.9), Models.tsp(study.scale)
     rows: list[dict[str, Any]] = []
     trouble: list[str] = []
@@ -254,7 +254,6 @@ def _shape_table(fitted: Mapping[str, Fitted], in_print: Mapping[str, float]) ->
     return Table("Gap(N, A) and Gap(W, D)", ("Quantity",), tuple(columns), tuple(rows))
 
 
-NO_ORDER = "no order: intervals overlap"
 Shifted = tuple[laws.ShiftedPowerLaw, laws.ShiftedPowerLaw]  # by the relative error, and by that of the gap itself
 
 
@@ -291,7 +290,7 @@ def figure3(study: Study) -> Drawing:
     second.set(ylim=(len(every) - 0.5, -0.5), ylabel="Model (depth, width)", xlabel="Exponent α$_s$")
     intervals = [each for each in bounds if each is not None]
     is_ordered = len(intervals) == len(bounds) and max(low for low, _ in intervals) > min(high for _, high in intervals)
-    second.set_title("Exponents: here and as printed" + ("" if is_ordered else f"\n{NO_ORDER}"))
+    second.set_title("Exponents: here and as printed" + ("" if is_ordered else "\nno order: intervals overlap"))
     second.margins(x=0.1)
     handles = [
         style.mark("here, log-log", "o", style.GREY),

@@ -456,9 +456,6 @@ def table19(study: Study) -> Table:
     return draw_table(study, ("Test set", "Model", HERE), columns, rows)
 
 
-EPOCHS_IN_PRINT = 60.0  # of the paper's trainings in Table 3, by its caption
-
-
 SAMPLES = Measure(
     "train_size", lambda study, run, _, published, how: Cell(study.runs[run].training.samples / 1e6, published)
 )
@@ -474,7 +471,7 @@ def _budget(test: Labels) -> list[Quantity]:
 def table3_grid(scale: Scale) -> Grid:
     tests = sets_of(scale, (100, 1000))
     models = [model(shape, "D={}, W={}", "small01M") for shape in scaling.FEW]
-    methods = [replace(each, also_printed={"epochs": EPOCHS_IN_PRINT}) for each in models]
+    methods = [replace(each, also_printed={"epochs": 60.0}) for each in models]  # by the caption
     return Grid(methods, [parameters(tests[100]), *_budget(tests[100]), *gaps(tests, GAP)])
 
 
