@@ -319,13 +319,11 @@ def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
     test = sit.reference(scale, "tsp", 10_000)
     quantities = []
     for used in sit.LONGEST:
-        stops, where = scale[sit.SitScale].longest[used], {"lmax_inference": used}
+        stops = scale[sit.SitScale].longest[used]
         decoding = sit.prc_of(scale, "tsp", 100).model_copy(update={"longest": stops})
-        heads = f"inference {with_budget(f'{used:,}', used, stops)}", described(test.dataset)
-        gap = Column(f"gap_lmax{used}_pct", "Gap", "%", fixed(3), *heads)
-        time = Column(f"time_lmax{used}_s", "Time", "", duration, *heads)
-        of_test = test, 10_000, decoding, where
-        quantities += [Quantity(gap, GAP, *of_test), Quantity(time, SECONDS_EACH, *of_test)]
+        group, key = f"inference {with_budget(f'{used:,}', used, stops)}".format, f"lmax{used}".format
+        columns = comparison({10_000: test}, group, GAP, SECONDS_EACH, key=key)
+        quantities += [replace(each, decoding=decoding, where={"lmax_inference": used}) for each in columns]
     runs = {l_max: run_id(sit.with_longest(l_max)) for l_max in sit.LONGEST}
     return Grid([Method(label(role), {"lmax_train": role}, runs=run) for role, run in runs.items()], quantities)
 
