@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import fmean, variance
 from typing import Literal, Self
 
@@ -99,13 +100,10 @@ def directions(parameters: Mapping[Shape, float]) -> Array:
     return np.array([[1.0, deep[depth], wide[width]] for depth, width in logs])
 
 
-EXPONENTS = {"deeper": (0, -1, 0), "wider": (0, 0, -1), "apart": (0, -1, 1)}  # of `directions`
-
-
 def depth_pays_more(evidence: Evidence) -> list[Finding]:
     """Compare the exponents of the gap in parameters by depth and by width, of one regression over all models."""
     grid = ModelGrid.of(evidence)
-    return [grid.finding("exponent by depth less that by width", grid.directions, EXPONENTS["apart"])]
+    return [grid.finding("exponent by depth less that by width", grid.directions, (0, -1, 1))]
 
 
 def size_pays(evidence: Evidence) -> list[Finding]:
@@ -169,18 +167,11 @@ def depth_first_lies_below(evidence: Evidence) -> list[Finding]:
 # -- exponents in samples and in the compute of beams ------------------------------------------------------------------
 
 
-def deep_gains_faster_from_data(evidence: Evidence) -> list[Finding]:
-    """Compare the exponents of the gap in samples of (42, 128) and (6, 512) (Section 4.2)."""
-    return [_gains_faster_from_data(evidence, Shape(42, 128), Shape(6, 512))]
+def _gains_faster_from_data(evidence: Evidence, deep: Shape, other: Shape) -> list[Finding]:
+    """Compare the exponents of the gap in samples of two models (Section 4.2).
 
-
-def depth_gains_faster_from_data(evidence: Evidence) -> list[Finding]:
-    """Compare the exponents of the gap in samples of (42, 128) and (6, 128) (Section 4.2)."""
-    return [_gains_faster_from_data(evidence, Shape(42, 128), Shape(6, 128))]
-
-
-def _gains_faster_from_data(evidence: Evidence, deep: Shape, other: Shape) -> Finding:
-    """The spread of exponents over trainings is pooled over the models of the figure."""
+    Their spread over trainings is pooled over the models of the figure.
+    """
     cells = {labels["model"]: cell for labels, _, cell in cells_of(evidence.table("table_figure3"))}
     pair = [cells[shape.name] for shape in (deep, other)]
     printed = [cell.published for cell in pair]
@@ -192,27 +183,22 @@ def _gains_faster_from_data(evidence: Evidence, deep: Shape, other: Shape) -> Fi
     values = [cell.behind.values for cell in cells.values() if cell.behind]
     first, second = (cell.behind for cell in pair)
     if first is None or second is None:
-        return finding
+        return [finding]
     freedom = sum(len(each) - 1 for each in values)
     terms: tuple[Term, ...] = ()
     if freedom:
         pooled = math.fsum((len(each) - 1) * variance(each) for each in values if len(each) > 1) / freedom
         terms = (Term(pooled / len(first.values) + pooled / len(second.values), freedom, "trainings"),)
     fewest = min(len(first.values), len(second.values))
-    return replace(finding, estimate=Estimate(fmean(first.values) - fmean(second.values), terms, fewest))
+    return [replace(finding, estimate=Estimate(fmean(first.values) - fmean(second.values), terms, fewest))]
 
 
-def depth_gains_more_from_beams(evidence: Evidence) -> list[Finding]:
-    """Compare the exponents of the gap in compute of (42, 128) and (6, 512): beams cost in proportion (Figure 4)."""
-    return [_gains_from_beams(evidence, Shape(42, 128), Shape(6, 512))]
+deep_gains_faster_from_data = partial(_gains_faster_from_data, deep=Shape(42, 128), other=Shape(6, 512))
+depth_gains_faster_from_data = partial(_gains_faster_from_data, deep=Shape(42, 128), other=Shape(6, 128))
 
 
-def width_gains_from_beams(evidence: Evidence) -> list[Finding]:
-    """Compare the exponents of the gap in compute of (6, 512) and (6, 128) (Figure 4a)."""
-    return [_gains_from_beams(evidence, Shape(6, 512), Shape(6, 128))]
-
-
-def _gains_from_beams(evidence: Evidence, first: Shape, second: Shape) -> Finding:
+def _gains_from_beams(evidence: Evidence, first: Shape, second: Shape) -> list[Finding]:
+    """Compare the exponents of the gap in compute of two models: beams cost in proportion (Figure 4)."""
     cells = {
         (shape, beam): one_cell(evidence, "table18", f"gap_beam{beam}_pct", model=f"D={shape.depth}, W={shape.width}")
         for shape in (first, second)
@@ -226,7 +212,11 @@ def _gains_from_beams(evidence: Evidence, first: Shape, second: Shape) -> Findin
         for sign, shape in ((-1.0, first), (1.0, second))
         for c, beam in zip(weights, beams, strict=True)
     ]
-    return combined(f"exponent in compute of {first.name} less that of {second.name}", parts, "exponent")
+    return [combined(f"exponent in compute of {first.name} less that of {second.name}", parts, "exponent")]
+
+
+depth_gains_more_from_beams = partial(_gains_from_beams, first=Shape(42, 128), second=Shape(6, 512))
+width_gains_from_beams = partial(_gains_from_beams, first=Shape(6, 512), second=Shape(6, 128))
 
 
 def beam_replaces_depth(evidence: Evidence) -> list[Finding]:
@@ -289,22 +279,7 @@ def success_falls_with_rank(evidence: Evidence) -> list[Finding]:
     return of_models or [Finding(quantity, None)]
 
 
-def gate_converges_faster(evidence: Evidence) -> list[Finding]:
-    """Compare gaps along training with and without the gate (Figure 7)."""
-    return [_along_training(evidence, "figure7", "base_42x128", "nogate_42x128")]
-
-
-def rezero_converges_faster(evidence: Evidence) -> list[Finding]:
-    """Compare gaps along training with and without ReZero (Figure 8)."""
-    return [_along_training(evidence, "figure8", "base_42x128", "norezero_42x128")]
-
-
-def more_samples_converge_faster(evidence: Evidence) -> list[Finding]:
-    """Compare gaps along training on ten million and on one million samples (Figure 9)."""
-    return [_along_training(evidence, "figure9", "data10M_12x128", "data1M_12x128")]
-
-
-def _along_training(evidence: Evidence, figure: str, *runs: str) -> Finding:
+def _along_training(evidence: Evidence, figure: str, runs: tuple[str, str]) -> list[Finding]:
     """Compare the mean of ln gap over the validations of the trainings of two runs."""
     curves: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in runs}
     for line in evidence.points(figure):
@@ -318,8 +293,14 @@ def _along_training(evidence: Evidence, figure: str, *runs: str) -> Finding:
     ]
     quantity = f"gap along training of {runs[0]} below that of {runs[1]}"
     if len(gaps) < len(runs):
-        return Finding(quantity, None)
-    return Finding(quantity, contrast(((-1.0, gaps[0]), (1.0, gaps[1])), spread_of), at="validation set")
+        return [Finding(quantity, None)]
+    return [Finding(quantity, contrast(((-1.0, gaps[0]), (1.0, gaps[1])), spread_of), at="validation set")]
+
+
+gate_converges_faster = partial(_along_training, figure="figure7", runs=("base_42x128", "nogate_42x128"))
+rezero_converges_faster = partial(_along_training, figure="figure8", runs=("base_42x128", "norezero_42x128"))
+# With ten million and with one million samples.
+more_samples_converge_faster = partial(_along_training, figure="figure9", runs=("data10M_12x128", "data1M_12x128"))
 
 
 def time_grows_less_than_flops(evidence: Evidence) -> list[Finding]:
