@@ -428,9 +428,9 @@ def figure4(study: Study) -> Drawing:
         sheet.write(place.left - 0.08, place.y, letter, fontweight="bold", fontsize=6.5)
     sheet.chain("distances", "masked", "row")
     sheet.arrow("row_title", "module2")
-    for start, linear, what in (("ends", "of_query", "query"), ("H", "of_key", "key, value")):
-        sheet.chain(start, linear)
-        sheet.arrow(linear, "module2", label=f"{what}\n{n:,} × {width}")
+    for start, through, what in (("ends", "of_query", "query"), ("H", "of_key", "key, value")):
+        sheet.chain(start, through)
+        sheet.arrow(through, "module2", label=f"{what}\n{n:,} × {width}")
     sheet.arrow("module2", "context")
     decision = net.decision
     bias = adaptation_slope(net.number("decoder_alpha"), n) * maps.pairwise_distances(net.coords)[decision.current]

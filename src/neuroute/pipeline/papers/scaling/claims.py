@@ -100,10 +100,13 @@ def directions(parameters: Mapping[Shape, float]) -> Array:
     return np.array([[1.0, deep[depth], wide[width]] for depth, width in logs])
 
 
+EXPONENTS = {"deeper": (0, -1, 0), "wider": (0, 0, -1), "apart": (0, -1, 1)}  # of `directions`
+
+
 def depth_pays_more(evidence: Evidence) -> list[Finding]:
     """Compare the exponents of the gap in parameters by depth and by width, of one regression over all models."""
     grid = ModelGrid.of(evidence)
-    return [grid.finding("exponent by depth less that by width", grid.directions, (0, -1, 1))]
+    return [grid.finding("exponent by depth less that by width", grid.directions, EXPONENTS["apart"])]
 
 
 def size_pays(evidence: Evidence) -> list[Finding]:
