@@ -15,7 +15,7 @@ from types import ModuleType
 
 import pytest
 
-from neuroute.pipeline.plan.papers import FOLDERS
+from neuroute.pipeline.plan.paper import FOLDERS
 
 ROOT = Path(__file__).resolve().parent
 

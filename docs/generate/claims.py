@@ -14,7 +14,7 @@ from typing import Any
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.claims import SAYS, claims_digest
 from neuroute.pipeline.plan.config import parse_config
-from neuroute.pipeline.plan.papers import all_papers, load_paper
+from neuroute.pipeline.plan.paper import all_papers, load_paper
 from neuroute.pipeline.rendering.comparisons import ONE_EACH
 from neuroute.pipeline.rendering.kept import KeptTables, judge_kept, rows_of
 from neuroute.pipeline.rendering.verdicts import VERDICTS, Claimed, told_in_short

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from neuroute.pipeline.plan.papers import all_papers
+from neuroute.pipeline.plan.paper import all_papers
 from neuroute.pipeline.rendering.report import COVERAGE_HEADS, COVERAGE_LEGEND, Coverage, coverage_lines
 
 MEASURED = Path(__file__).resolve().parents[1] / "measured"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from neuroute.pipeline.plan.papers import load_paper
+from neuroute.pipeline.plan.paper import load_paper
 from neuroute.pipeline.rendering.kept import BEHIND
 
 DOCS = Path(__file__).resolve().parents[1]

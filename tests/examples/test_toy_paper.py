@@ -15,7 +15,7 @@ from untrained import untrained
 from neuroute.networks.weights import build
 from neuroute.pipeline.plan.build import Plan, build_plan
 from neuroute.pipeline.plan.config import load_config
-from neuroute.pipeline.plan.papers import FOLDERS
+from neuroute.pipeline.plan.paper import FOLDERS
 from neuroute.specs.objects import Test, formats
 
 ROOT = Path(__file__).resolve().parents[2]

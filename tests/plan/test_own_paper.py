@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from refusals import one_line
 
-from neuroute.core.dotted import code_in
-from neuroute.pipeline.plan import papers
+from neuroute.core.dotted import PACKAGE, code_in
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
+from neuroute.pipeline.plan.paper import FOLDERS
 from plans import ROOT
 
 TOY = ROOT / "docs" / "examples"
@@ -23,7 +23,7 @@ Plan = Callable[..., Any]
 @pytest.fixture
 def plan(tmp_path: Path) -> Iterator[Plan]:
     """Plans a copy of the toy paper, one text of one file of which is another."""
-    known = list(papers.FOLDERS)
+    known = list(FOLDERS)
 
     def plan(file: str, before: str, after: str) -> Any:
         key = "toy" + "abcdefghijklmnopqrstuvwxyz"[(number := next(NUMBERS)) // 26] + chr(97 + number % 26)
@@ -41,7 +41,7 @@ def plan(tmp_path: Path) -> Iterator[Plan]:
         return build_plan(parse_config(values))
 
     yield plan
-    papers.FOLDERS[:] = known
+    FOLDERS[:] = known
 
 
 WRONG = {
@@ -106,7 +106,7 @@ def test_the_paper_that_is_copied_is_right(plan: Plan) -> None:
 
 
 def test_faults_of_this_package_stay_tracebacks(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), code_in(Path(papers.__file__).parent):
+    with pytest.raises(ZeroDivisionError), code_in(PACKAGE):
         _ = 1 / 0
     with one_line(f"^{re.escape(str(tmp_path))}: ZeroDivisionError"), code_in(tmp_path):
         _ = 1 / 0

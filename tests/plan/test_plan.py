@@ -8,7 +8,7 @@ import pytest
 from neuroute.core import digest
 from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.plan.overview import costs
-from neuroute.pipeline.plan.papers import paper_folders
+from neuroute.pipeline.plan.paper import paper_folders
 from neuroute.pipeline.plan.plan import COUNTING
 from plans import PAPERS, ROOT, SCALES, plan_of
 

@@ -9,7 +9,7 @@ from neuroute.pipeline.papers.pens.paper import AttentionEvaluation
 from neuroute.pipeline.papers.rivals.paper import RivalsScale
 from neuroute.pipeline.plan.config import load_scale
 from neuroute.pipeline.plan.estimates import Estimates
-from neuroute.pipeline.plan.papers import with_lenders
+from neuroute.pipeline.plan.paper import with_lenders
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import Labels, RescalingEvaluation, Test
 from plans import PAPERS, SCALES, expect_refusal, plan_of, smoke, smoke_with, write_scale

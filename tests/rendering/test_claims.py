@@ -141,7 +141,7 @@ def test_a_wrong_declaration_is_one_line(change: Mapping[str, Any], message: str
     path = tmp_path / "claims.yaml"
     path.write_text(yaml.safe_dump({"claims": [DECLARED | change]}))
     with one_line(message):
-        check_claims(read_claims(tmp_path), path, {"table2": 0}, {})  # type: ignore[arg-type]
+        check_claims(read_claims(tmp_path), path, {"table2": 0}, {})
 
 
 def test_a_digest_tells_a_changed_margin(tmp_path: Path) -> None:

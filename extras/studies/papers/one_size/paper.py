@@ -6,8 +6,7 @@ from pydantic import Field
 
 from neuroute.pipeline.plan.changes import apply_changes, seed_of
 from neuroute.pipeline.plan.config import Config, Scale
-from neuroute.pipeline.plan.paper import Paper
-from neuroute.pipeline.plan.papers import borrow_runs
+from neuroute.pipeline.plan.paper import Paper, borrow_runs
 from neuroute.pipeline.plan.shapes import Positive
 from neuroute.specs.data import Spec
 from neuroute.specs.objects import Reinforced, Run

@@ -64,7 +64,7 @@ def load_settings(config: Path | None, scale: str | None, device: str | None = N
 def finished_runs(config: Path | None, scale: str | None, name: str) -> dict[str, str]:
     """Runs that a name stands for (a run, a paper's, or `trained`, all of them) -> what `neuroute.load_model` takes.
 
-    None without a config file.  Raises NeurouteError if none of them is finished.
+    No runs without a config file.  Raises NeurouteError if none of them is finished.
     """
     from neuroute.networks.weights import is_bundled
 

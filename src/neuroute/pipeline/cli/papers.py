@@ -136,7 +136,7 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     stems: dict[str, list[Path]] = {}
     for a in p.artifacts.values():
         stems.setdefault(a.paper, []).append(p.artifact_stem(a.id))
-    overviews = {key: Overview(judged, p.papers[key].main_figures()) for key, judged in _judge(p).items()}
+    overviews = {key: Overview(judged, p.papers[key].stated.figures) for key, judged in _judge(p).items()}
     protocols = {key: protocol_lines(p, key) for key in stems}
     digest = claims_digest(paper.folder for paper in p.papers.values())
     write_report(stems, p.report, p.scale, p.titles, overviews, protocols, digest)

@@ -125,7 +125,7 @@ def init(
 
 def _check_name(paper: str) -> None:
     """Raises NeurouteError for what names no module, or names one that is there."""
-    from neuroute.pipeline.plan.papers import all_papers
+    from neuroute.pipeline.plan.paper import all_papers
 
     if not re.fullmatch("[a-z][a-z0-9_]*", paper) or keyword.iskeyword(paper):
         raise NeurouteError(

@@ -27,7 +27,7 @@ from neuroute.pipeline.dag.engine import Engine
 from neuroute.pipeline.plan.build import build_plan, settle
 from neuroute.pipeline.plan.config import PLANNED_ENV, gpus, parse_config
 from neuroute.pipeline.plan.estimates import Estimates
-from neuroute.pipeline.plan.papers import all_papers, load_paper
+from neuroute.pipeline.plan.paper import all_papers, load_paper
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.specs.objects import Artifact, GivenRun, Reinforced, formats
 

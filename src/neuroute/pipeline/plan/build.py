@@ -22,8 +22,7 @@ from neuroute.pipeline.plan.changes import (
 )
 from neuroute.pipeline.plan.config import Config, load_scale
 from neuroute.pipeline.plan.needs import Log, Need, Solved
-from neuroute.pipeline.plan.paper import Paper
-from neuroute.pipeline.plan.papers import load_paper
+from neuroute.pipeline.plan.paper import Paper, load_paper
 from neuroute.pipeline.plan.plan import Plan
 from neuroute.pipeline.plan.scale import Scale, changed, find_test_files
 from neuroute.pipeline.plan.shapes import SWEEP
@@ -98,19 +97,15 @@ def build_plan(config: Config) -> Plan:
         scale = short_scale(scale)
     test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels", config.where)
     scale = scale.model_copy(update={"test_files": test_files})
-    swept = [SWEEP] if config.sweep else []
-    papers = {
-        key: load_paper(key)
-        for key in dict.fromkeys([*(config.papers or [key for key in scale.blocks if key not in scale.apart]), *swept])
-    }
+    keys = config.papers or [key for key in scale.blocks if key not in scale.apart]
+    papers = {key: load_paper(key) for key in ([*keys, SWEEP] if config.sweep else keys)}
     parts = [_of_paper(config, scale, paper) for paper in papers.values()]
     label_jobs, runs, evaluations, artifacts, needs, unreachable = (
         {name: value for part in parts for name, value in part[number].items()} for number in range(6)
     )
-    ids, keys = list(runs), set(papers)
     for kind in ("seeds", "printed_times"):
         for pattern in getattr(scale, kind):
-            if pattern.partition("/")[0] in keys and not fnmatch.filter(ids, pattern):
+            if pattern.partition("/")[0] in papers and not fnmatch.filter(runs, pattern):
                 raise NeurouteError(f"scale {scale.name}: {kind}.{pattern}: no such run; `neuroute plan` lists them")
     if not artifacts:
         raise NeurouteError(
@@ -118,17 +113,17 @@ def build_plan(config: Config) -> Plan:
         )
     plan = Plan(config, scale, label_jobs, runs, evaluations, artifacts, papers, needs, frozenset(unreachable))
     _check(plan)
-    files = {labels.dataset.file or "" for labels in plan.label_jobs.values()}
-    used = {t for t in plan.scale.test_files if any(file.endswith(f"_{t.source.stem}.npz") for file in files)}
-    for test in plan.scale.test_files:
+    files = {labels.dataset.file or "" for labels in label_jobs.values()}
+    used = {test for test in test_files if any(file.endswith(f"_{test.source.stem}.npz") for file in files)}
+    for test in test_files:
         if test.stem is not None and test not in used:
             raise NeurouteError(
-                f"{plan.config.where}: test_sets.{test.stem}: no test set of this plan; `neuroute plan --all` lists all"
+                f"{config.where}: test_sets.{test.stem}: no test set of this plan; `neuroute plan --all` lists all"
             )
-    if plan.config.test_sets == "published" and not used:
+    if config.test_sets == "published" and not used:
         raise NeurouteError(
-            f"{plan.config.where}: test_sets: {plan.config.testsets_dir} has no set of a size of scale "
-            f"{plan.scale.name}; add files, or set `test_sets: drawn`"
+            f"{config.where}: test_sets: {config.testsets_dir} has no set of a size of scale {scale.name}; add files, "
+            "or set `test_sets: drawn`"
         )
     if substitutes:
         plan = replace(plan, artifacts={a.id: _with_stand_ins(plan, a) for a in artifacts.values()})
@@ -197,8 +192,7 @@ def _check(plan: Plan) -> None:
             if run not in plan.runs:
                 raise NeurouteError(f"{a.id}: needs the log of {run}, which no paper declares; add it to its runs")
     for e in plan.evaluations.values():
-        if e.reads_best_factor() and f"{e.run}/rescaling" not in plan.evaluations:
-            rescaling = f"{e.run}/rescaling"
+        if e.reads_best_factor() and (rescaling := f"{e.run}/rescaling") not in plan.evaluations:
             raise NeurouteError(f"{e.id}: needs the best scaling factor; let an artifact need {rescaling}, too")
 
 

@@ -23,7 +23,7 @@ from neuroute.core.yaml_files import validate
 from neuroute.datasets.benchmarks import packaged_files, published_instances
 from neuroute.pipeline.plan.config import Config
 from neuroute.pipeline.plan.needs import Need, Solved
-from neuroute.pipeline.plan.papers import is_optional
+from neuroute.pipeline.plan.paper import is_optional
 from neuroute.pipeline.plan.scale import Scale
 from neuroute.solvers.registry import FROM_FILES, SOLVERS
 from neuroute.specs.data import Spec

@@ -157,20 +157,20 @@ class Gate(Spec):
 class Claims(Spec):
     """A paper's claims.yaml."""
 
-    figures: tuple[str, ...] = ()  # names of its main ones
-    gate: Gate | None = None
+    figures: tuple[str, ...] = ()  # names of its main ones, which stand for it on the first page of the report
+    gate: Gate | None = None  # what must move before its trainings are set against each other
     claims: tuple[Claim, ...]
 
 
 @cache
-def read_claims(folder: Path) -> Claims | None:
-    """Return what claims.yaml in a paper's folder holds; None where there is none.
+def read_claims(folder: Path) -> Claims:
+    """Return what claims.yaml in a paper's folder holds; no claims where there is none.
 
     Raises NeurouteError, in one line, if the file is not valid or names a claim twice.
     """
     path = folder / "claims.yaml"
     if not path.is_file():
-        return None
+        return Claims(claims=())
     claims = validate(Claims, read_yaml(path), str(path), see="neuroute.pipeline.plan.claims")
     twice = [name for name, count in Counter(claim.id for claim in claims.claims).items() if count > 1]
     if twice:

@@ -15,9 +15,10 @@ from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.files import check_folder
 from neuroute.core.job import CONFIG_ENV, FOLDERS, ROOT_ENV
 from neuroute.core.yaml_files import parse_yaml, read_yaml, set_key, validate, with_exponents
-from neuroute.pipeline.plan.papers import add_folders, all_papers, load_paper, paper_folders
+from neuroute.pipeline.plan.paper import add_folders, all_papers, load_paper, paper_folders
 from neuroute.pipeline.plan.scale import Scale, ScaleFile, load_scale
 from neuroute.pipeline.plan.shapes import Sweep, TrainingChange
+from neuroute.solvers.registry import SOLVERS
 from neuroute.specs.data import Spec as Strict
 from neuroute.specs.objects import LAST_SEED
 
@@ -182,8 +183,6 @@ class Config(Strict):
     @field_validator("substitutes")
     @classmethod
     def _are_solvers(cls, substitutes: dict[str, str] | None) -> dict[str, str] | None:
-        from neuroute.solvers.registry import SOLVERS
-
         for name in (part for pair in (substitutes or {}).items() for part in pair):
             if name not in SOLVERS:
                 raise ValueError(f"no solver '{name}'; known solvers: {', '.join(SOLVERS)}")
@@ -292,10 +291,8 @@ def check_folders(config: Config) -> None:
             where = f"{config.where}: {key}: '{folder}'"
             raise NeurouteError(f"{where} contains '{special[0]}', which shells interpret; remove it")
         check_folder(Path(folder))
-    for folder in config.label_caches:
+    read = [("label_caches", folder) for folder in config.label_caches]
+    read += [(key, folder) for key in ("benchmarks_dir", "testsets_dir") if (folder := getattr(config, key))]
+    for key, folder in read:
         if not Path(folder).is_dir():
-            raise NeurouteError(f"{config.where}: label_caches: no folder {folder}; correct the path or leave it out")
-    for key in ("benchmarks_dir", "testsets_dir"):
-        folder = getattr(config, key)
-        if folder is not None and not Path(folder).is_dir():
             raise NeurouteError(f"{config.where}: {key}: no folder {folder}; correct the path or leave it out")

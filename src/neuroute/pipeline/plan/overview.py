@@ -20,7 +20,7 @@ from neuroute.core.files import is_of_other_weights
 from neuroute.core.gpus import count_visible
 from neuroute.pipeline.plan.config import gpus
 from neuroute.pipeline.plan.estimates import Cost, Estimates
-from neuroute.pipeline.plan.papers import paper_folders, with_all_before
+from neuroute.pipeline.plan.paper import paper_folders, with_all_before
 from neuroute.pipeline.plan.plan import TRAINED, Plan
 from neuroute.pipeline.plan.systems import PAPER
 from neuroute.solvers.base import fitting_workers

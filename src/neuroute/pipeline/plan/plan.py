@@ -16,10 +16,10 @@ from neuroute.evaluation.flops import COUNTING
 from neuroute.pipeline.plan.changes import with_seed
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import Need
-from neuroute.pipeline.plan.paper import Paper
-from neuroute.pipeline.plan.papers import load_paper, paper_folders
+from neuroute.pipeline.plan.paper import Paper, load_paper, paper_folders
 from neuroute.pipeline.plan.scale import load_scale, scale_names
 from neuroute.problems.registry import entries
+from neuroute.solvers.registry import entry
 from neuroute.specs.objects import Artifact, BenchmarkEvaluation, Evaluation, Labels, Run, Test, training_entries
 
 T = TypeVar("T")
@@ -172,7 +172,7 @@ class Plan:
         return code_digest(
             "neuroute.datasets.labels:make_labels",
             *entries([labels.dataset.problem], "spec"),
-            _solver_entry(labels.solver),
+            entry(labels.solver),
         )
 
     def train_code(self, run: str) -> str:
@@ -190,9 +190,10 @@ class Plan:
         libraries = [_library_entry(benchmark) for benchmark in benchmarks]
         timed = [network for m in e.measurements for network in getattr(m, "networks", {}).values()]
         kinds = dict.fromkeys(network.kind for network in (run.network, *timed))
-        starts = sorted({_solver_entry(solver) for d in e.decodings_used() for solver in d.solvers})
+        starts = sorted({entry(solver) for d in e.decodings_used() for solver in d.solvers})
         methods = {d.method for d in e.decodings_used() if d.is_own or d.method == "revise"}
-        starts += [entry for method in sorted(methods) for entry in entries([run.validation.dataset.problem], method)]
+        for method in sorted(methods):
+            starts += entries([run.validation.dataset.problem], method)
         measures = dict.fromkeys(m.entry for m in e.measurements)
         digest = code_digest(
             "neuroute.evaluation.driver:evaluate", COUNTING, *measures, *kinds, *problem, *libraries, *starts
@@ -298,9 +299,3 @@ def _files_digest(files: Iterable[Path]) -> str:
 
 def _library_entry(benchmark: str) -> str:
     return f"neuroute.datasets.benchmarks:{benchmark.upper()}"
-
-
-def _solver_entry(solver: str) -> str:
-    from neuroute.solvers.registry import entry
-
-    return entry(solver)

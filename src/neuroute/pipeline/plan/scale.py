@@ -12,7 +12,7 @@ from pydantic import Field, SerializeAsAny, field_validator
 from neuroute.core.errors import NeurouteError, did_you_mean, near
 from neuroute.core.yaml_files import how_to_get_there, read_yaml, validate
 from neuroute.datasets.benchmarks import instance_names
-from neuroute.pipeline.plan.papers import load_paper, paper_folders, with_lenders
+from neuroute.pipeline.plan.paper import load_paper, paper_folders, with_lenders
 from neuroute.pipeline.plan.shapes import Positive
 from neuroute.specs.data import Dataset, Labels, Spec
 from neuroute.specs.evaluations import Benchmark, BenchmarkEvaluation

@@ -7,8 +7,9 @@ import datetime
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from neuroute.core.files import read_json, write_text, write_whole
 from neuroute.core.lazy import pd
 from neuroute.core.source import short_commit, source
 from neuroute.core.text import csv_text
-from neuroute.pipeline.plan.papers import all_papers, load_paper
+from neuroute.pipeline.plan.paper import all_papers, load_paper
 from neuroute.pipeline.plan.scale import load_scale, scale_names
 from neuroute.pipeline.rendering.style import with_suffix
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table
@@ -139,18 +140,14 @@ class KeptTables:
     folder: Path  # docs/measured/<scale>
     paper: str
     is_headline: bool = False  # its artifacts lie in the folder itself
+    _tables: dict[str, Table] = field(default_factory=dict)  # those that were read
 
     def busy(self, artifact: str) -> str:
-        """Say why times do not count; nothing where they do."""
         return next((row["load"] for row in self._behind.values() if row["artifact"] == artifact), "")
 
     @property
     def _place(self) -> Path:
         return self.folder if self.is_headline else self.folder / self.paper
-
-    @cached_property
-    def _tables(self) -> dict[str, Table]:
-        return {}
 
     @cached_property
     def _behind(self) -> dict[tuple[str, str, str], dict[str, str]]:
@@ -198,13 +195,10 @@ class KeptTables:
 
     def _read(self, name: str) -> Table:
         lines, path = self.points(name), self.folder / BEHIND
-        heads = list(lines[0])
-        keys = [head.removesuffix("_measured") for head in heads if head.endswith("_measured")]
-        of_values = {f"{key}_{end}" for key in keys for end in ("measured", "published")}
-        labels = [head for head in heads if head not in of_values and "_measured_" not in head and head not in ABOUT]
+        keys = [head.removesuffix("_measured") for head in lines[0] if head.endswith("_measured")]
         rows = []
         for line in lines:
-            of_row = tuple(line[label] for label in labels)
+            of_row = tuple(labels_of(line).values())
             rows.append(Row(of_row, tuple(self._cell(line, of_row, key, name, path) for key in keys)))
         behind = [place[1:] for place in self._behind if place[0] == name]
         if not behind:
@@ -214,7 +208,7 @@ class KeptTables:
             raise NeurouteError(
                 f"{self._place / name}.csv: no {' '.join(lost[0])}, which {BEHIND} has; keep both again"
             )
-        return Table(name, tuple(labels), tuple(Column(key, key) for key in keys), tuple(rows))
+        return Table(name, tuple(labels_of(lines[0])), tuple(Column(key, key) for key in keys), tuple(rows))
 
     def _cell(self, line: Mapping[str, str], row: tuple[str, ...], key: str, name: str, path: Path) -> Cell:
         """The cell with what stands behind it, as far as what was kept says."""
@@ -294,6 +288,11 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
     if ragged := [number for number, line in enumerate(lines, 1) if None in line or None in line.values()]:
         raise NeurouteError(f"{path}: row {ragged[0]} is cut short, or has cells too many; run `neuroute keep` again")
     return lines
+
+
+def labels_of(line: Mapping[str, str]) -> dict[str, str]:
+    """The labels of a drawn table's line, by their heads: what stands before its first value."""
+    return dict(takewhile(lambda item: "_measured" not in item[0] and item[0] not in ABOUT, line.items()))
 
 
 def _gap_of(row: Mapping[str, str], path: Path, name: str, at: str) -> Gap:
@@ -407,7 +406,12 @@ def keep(results: Path, stems: Iterable[Path], scale: str, folder: Path, commit:
             continue
         table = pd.read_csv(with_suffix(stem, "csv"))
         devices = "; ".join(on.get("devices", [])) or "none"
-        table = table.assign(device=devices, commit=commit or _commit(about), date=date)
+        # The commits that trained and measured, where they are stated, else the current one.
+        stated = sorted({each for made in sources(about.get("made_from", {})) if (each := short_commit(made))})
+        commits = commit or "; ".join(stated) or short_commit(source())
+        if not commits:
+            raise NeurouteError("the commit is not known (no git checkout here); give --commit")
+        table = table.assign(device=devices, commit=commits, date=date)
         to = folder / stem.relative_to(results)
         write_text(with_suffix(to, "csv"), csv_text(table))
         if about["kind"] == "figure":
@@ -418,15 +422,3 @@ def keep(results: Path, stems: Iterable[Path], scale: str, folder: Path, commit:
     if not kept:
         raise NeurouteError(f"nothing was drawn at scale {scale}; run `snakemake all --config scale={scale}` first")
     return kept
-
-
-def _commit(about: Mapping[str, Any]) -> str:
-    """The commits that trained and measured, where they are stated, else the current one.
-
-    Raises NeurouteError if none is known.
-    """
-    stated = {commit for each in sources(about.get("made_from", {})) if (commit := short_commit(each))}
-    commits = sorted(stated) or [commit for commit in [short_commit(source())] if commit]
-    if not commits:
-        raise NeurouteError("the commit is not known (no git checkout here); give --commit")
-    return "; ".join(commits)

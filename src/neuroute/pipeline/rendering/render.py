@@ -18,7 +18,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text
 from neuroute.core.source import source
 from neuroute.core.text import csv_text
-from neuroute.pipeline.plan.papers import paper_folders
+from neuroute.pipeline.plan.paper import paper_folders
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import BOOTSTRAP, ONE_SEED, TIMES, say_seeds, solver_name
 from neuroute.pipeline.rendering.study import Study

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
-from itertools import count, takewhile
+from itertools import count, product, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from neuroute.core.files import busy, check_stated, is_of_other_weights, read_js
 from neuroute.core.lazy import pd
 from neuroute.pipeline.plan.changes import with_seed
 from neuroute.pipeline.plan.config import Config, Scale
-from neuroute.pipeline.plan.papers import PRINTED_COLUMNS
+from neuroute.pipeline.plan.paper import PRINTED_COLUMNS
 from neuroute.specs.objects import Artifact, Dataset, Decoding, GivenRun, Run
 
 Lengths = tuple[NDArray[np.float64], NDArray[np.float64]]  # of a model's solutions, and of the reference ones
@@ -151,27 +151,27 @@ class Study:
 
         Of several trainings an instance's length is their mean, so that its gap is the mean of their gaps.
         """
-        every = [self._lengths(training, dataset, decoding) for training in self.trainings(run)]
-        there = [pair for pair in every if pair is not None]
+        there = self._lengths(run, dataset, decoding)
         return (np.mean([lengths for lengths, _ in there], 0), there[0][1]) if there else None
 
     def lengths_of_each(self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> Lengths | None:
         """(count, trainings) own and (count,) reference lengths; None if one training of the run was not measured."""
-        every = [self._lengths(training, dataset, decoding) for training in self.trainings(run)]
-        there = [pair for pair in every if pair is not None]
-        if len(there) < len(every):
+        there = self._lengths(run, dataset, decoding)
+        if len(there) < len(self.trainings(run)):
             return None
-        self.note_seeds(run, len(every))
+        self.note_seeds(run, len(there))
         return np.stack([lengths for lengths, _ in there], 1), there[0][1]
 
-    def _lengths(self, training: str, dataset: Dataset, decoding: Decoding | str) -> Lengths | None:
-        run, _, stage = training.partition("@")
-        for evaluation in self.artifact.evaluations:
-            if evaluation.rpartition("/")[0] == run:
+    def _lengths(self, run: str, dataset: Dataset, decoding: Decoding | str) -> list[Lengths]:
+        """Of each training that was measured there."""
+        there: dict[str, Lengths] = {}
+        for training, evaluation in product(self.trainings(run), self.artifact.evaluations):
+            model, _, stage = training.partition("@")
+            if training not in there and evaluation.rpartition("/")[0] == model:
                 stored, of = self._stored(evaluation), f"{stage}|{dataset.id}" if stage else dataset.id
                 if (unrounded := stored.get(f"{of}|{_id(decoding)}")) is not None:
-                    return unrounded, stored[f"{of}|reference"]
-        return None
+                    there[training] = unrounded, stored[f"{of}|reference"]
+        return list(there.values())
 
     def reference_lengths(self, dataset: Dataset) -> NDArray[np.float64] | None:
         """Lengths of the reference solutions of a data set (count,), as any evaluation of a model has kept them."""

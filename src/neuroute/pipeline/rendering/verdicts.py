@@ -210,15 +210,11 @@ class Judged:
         return f"{sum(cell.value > 0 for cell in cells)} of {len(cells)}" if cells else ""
 
     @property
-    def absent(self) -> list[str]:
-        """Sides that were not measured, of a claim of which others were: baselines that were not met."""
-        return [finding.quantity.partition(" below ")[2] for finding in self.findings if finding.estimate is None]
-
-    @property
     def why(self) -> str:
-        """Say what is missing, what leaves the claim open, and what it did not meet."""
-        absent = f"not measured: {', '.join(self.absent)}" if self.measured and any(self.absent) else ""
-        return "; ".join(filter(None, [self._open, absent]))
+        """Say what is missing, what leaves the claim open, and what it did not meet: baselines without a number."""
+        absent = [finding.quantity.partition(" below ")[2] for finding in self.findings if finding.estimate is None]
+        not_met = f"not measured: {', '.join(absent)}" if self.measured and any(absent) else ""
+        return "; ".join(filter(None, [self._open, not_met]))
 
     @property
     def _open(self) -> str:
@@ -282,7 +278,7 @@ def judge_all(paper: Paper, evidence: Evidence, is_judged: bool = True) -> list[
             return Judged(claim, missing=f"not measured yet: {error}")
         return Judged(claim, tuple(findings(claim, tables, evidence.busy)))
 
-    of_paper = regime(paper.gate(), evidence) if is_judged else Regime()
+    of_paper = regime(paper.stated.gate, evidence) if is_judged else Regime()
     return [replace(judge(claim), is_judged=is_judged, regime=of_paper) for claim in paper.claims()]
 
 
@@ -388,21 +384,19 @@ def _nothing_measured(plan: Plan, coverage: Mapping[str, Mapping[str, Mapping[st
     names: dict[str, list[str]] = {}
     for artifact in plan.artifacts.values():
         cells = coverage.get(artifact.paper, {}).get(artifact.name)
-        if cells and not cells["measured"]:
-            names.setdefault(_reason(plan, artifact.id), []).append(artifact.id)
+        if not cells or cells["measured"]:
+            continue
+        reason, needs = f"its notes say why ({plan.artifact_stem(artifact.id)}.md)", plan.needs[artifact.id]
+        tests = [need for need in needs if isinstance(need, BenchmarkEvaluation)]
+        if tests and len(tests) == len(needs):
+            titles = dict.fromkeys(library(need.benchmark).title for need in tests)
+            reason = (
+                f"no instance of {' or '.join(titles)} was found; run again with internet access, or set "
+                "`benchmarks_dir` in config.yaml to a folder with copies"
+            )
+        names.setdefault(reason, []).append(artifact.id)
     for reason, of in names.items():
         yield f"Nothing measured in {', '.join(of)}: {reason}"
-
-
-def _reason(plan: Plan, artifact: str) -> str:
-    tests = [need for need in plan.needs[artifact] if isinstance(need, BenchmarkEvaluation)]
-    titles = dict.fromkeys(library(need.benchmark).title for need in tests)
-    if tests and len(tests) == len(plan.needs[artifact]):
-        return (
-            f"no instance of {' or '.join(titles)} was found; run again with internet access, or set `benchmarks_dir` "
-            "in config.yaml to a folder with copies"
-        )
-    return f"its notes say why ({plan.artifact_stem(artifact)}.md)"
 
 
 def _best_gap(plan: Plan, paper: str) -> str:

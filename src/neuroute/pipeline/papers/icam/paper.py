@@ -9,8 +9,7 @@ from neuroute.pipeline.plan.changes import apply_changes, declare_run, seed_of
 from neuroute.pipeline.plan.claims import Protocol, on_benchmark
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import Need, by_solvers
-from neuroute.pipeline.plan.paper import Paper
-from neuroute.pipeline.plan.papers import borrow_runs, borrow_test_set
+from neuroute.pipeline.plan.paper import Paper, borrow_runs, borrow_test_set
 from neuroute.pipeline.plan.shapes import BaselineShape, IcamShape, Nodes, Positive, names_each
 from neuroute.pipeline.plan.systems import DIFUSCO, ELG, GLOP, GROWN, HTSP, PARTED, REVISED
 from neuroute.specs.objects import (

@@ -11,7 +11,7 @@ from neuroute.pipeline.papers.icam.paper import MULTI, OWN, PROBLEMS, IcamScale,
 from neuroute.pipeline.plan import systems
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import Need, artifact, tested
-from neuroute.pipeline.plan.papers import borrow_runs
+from neuroute.pipeline.plan.paper import borrow_runs
 from neuroute.pipeline.rendering.benchmark import Solved, measured_here, not_measured
 from neuroute.pipeline.rendering.cells import (
     UNTRAINED,

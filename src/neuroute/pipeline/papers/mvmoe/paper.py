@@ -9,8 +9,7 @@ from neuroute.pipeline.plan.changes import declare_run
 from neuroute.pipeline.plan.claims import AVERAGING, Protocol, on_benchmark
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import Need, by_solvers
-from neuroute.pipeline.plan.paper import Paper
-from neuroute.pipeline.plan.papers import borrow_runs
+from neuroute.pipeline.plan.paper import Paper, borrow_runs
 from neuroute.pipeline.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.pipeline.rendering.cells import MEAN_OF_GAPS
 from neuroute.problems.vrp import SWITCHES

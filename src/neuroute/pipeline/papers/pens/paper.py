@@ -13,8 +13,7 @@ from neuroute.pipeline.plan.changes import declare_run
 from neuroute.pipeline.plan.claims import AVERAGING, Protocol, on_benchmark
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import Need, tested
-from neuroute.pipeline.plan.paper import Paper
-from neuroute.pipeline.plan.papers import borrow_runs
+from neuroute.pipeline.plan.paper import Paper, borrow_runs
 from neuroute.pipeline.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.cells import BOOTSTRAP, MEAN_OF_GAPS, ONE_SEED, printed_numbers, solver_name

@@ -11,8 +11,7 @@ from neuroute.pipeline.plan.changes import declare_run
 from neuroute.pipeline.plan.claims import Protocol, on_benchmark
 from neuroute.pipeline.plan.config import Config, Scale
 from neuroute.pipeline.plan.needs import Need, by_solvers
-from neuroute.pipeline.plan.paper import Paper
-from neuroute.pipeline.plan.papers import borrow_runs
+from neuroute.pipeline.plan.paper import Paper, borrow_runs
 from neuroute.pipeline.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.pipeline.plan.systems import DIFUSCO, ELG, GLOP, GROWN, HTSP, PARTED, REVISED, TREE_SEARCH
 from neuroute.pipeline.rendering.cells import ONE_SEED, references_by_problem

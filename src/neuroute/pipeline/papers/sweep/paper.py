@@ -12,8 +12,7 @@ from neuroute.core.yaml_files import put, validate
 from neuroute.pipeline.plan.changes import change_network
 from neuroute.pipeline.plan.config import Config, RunChange, Scale
 from neuroute.pipeline.plan.needs import Log, Need, artifact, tested
-from neuroute.pipeline.plan.paper import Paper
-from neuroute.pipeline.plan.papers import borrow_runs, load_paper
+from neuroute.pipeline.plan.paper import Paper, borrow_runs, load_paper
 from neuroute.pipeline.plan.shapes import SWEEP, Sweep
 from neuroute.pipeline.rendering.cells import RANGES, gap_cell, solver_name, summary_cell
 from neuroute.pipeline.rendering.study import Study
