@@ -65,15 +65,11 @@ class ShiftedPowerLaw:
         return self.alpha * np.asarray(t, float) ** -self.beta + self.gamma
 
 
-def r_squared(y: Array, fitted: Array) -> float:
-    spread = ((y - y.mean()) ** 2).sum()
-    return float(1 - ((y - fitted) ** 2).sum() / spread) if spread > 0 else float("nan")
-
-
-def mean_percentage_error(y: Array, fitted: Array) -> float:
-    """Mean of |fitted - y| / y in percent, over the positive y."""
-    positive = y > 0
-    return float(100 * np.mean(np.abs(fitted - y)[positive] / y[positive]))
+def _quality(y: Array, fitted: Array) -> tuple[float, float]:
+    """R^2, and the mean of |fitted - y| / y in percent over the positive y."""
+    spread, positive = ((y - y.mean()) ** 2).sum(), y > 0
+    r2 = float(1 - ((y - fitted) ** 2).sum() / spread) if spread > 0 else float("nan")
+    return r2, float(100 * np.mean(np.abs(fitted - y)[positive] / y[positive]))
 
 
 def _log_log(x: Array, gaps: Array) -> tuple[Array, Array]:
@@ -148,8 +144,7 @@ def fit(x: ArrayLike, gaps: ArrayLike, scale: Scale = "linear") -> PowerLaw:
     with np.errstate(all="ignore"):
         x_c = float(np.exp(np.float64(log_one) / alpha)) if alpha else float("nan")
     fitted = np.exp(log_one - alpha * np.log(at))
-    quality = r_squared(y[used], fitted[used]), mean_percentage_error(y[used], fitted[used])
-    return PowerLaw(alpha, x_c, log_one, *quality, len(every_y) - int(used.sum()))
+    return PowerLaw(alpha, x_c, log_one, *_quality(y[used], fitted[used]), len(every_y) - int(used.sum()))
 
 
 def fit_bivariate(u: ArrayLike, v: ArrayLike, gaps: ArrayLike) -> BivariateLaw:
@@ -164,15 +159,8 @@ def fit_bivariate(u: ArrayLike, v: ArrayLike, gaps: ArrayLike) -> BivariateLaw:
         raise FitError(f"{int(used.sum())} of {len(y)} gaps are positive, a law in two variables needs three")
     c, beta_u, beta_v = (float(b) for b in np.linalg.lstsq(design, np.log(y[used]), rcond=None)[0])
     fitted = np.exp(design @ [c, beta_u, beta_v])
-    return BivariateLaw(
-        beta_u,
-        beta_v,
-        float(np.exp(c)),
-        r_squared(y[used], fitted),
-        mean_percentage_error(y[used], fitted),
-        int(used.sum()),
-        int((~used).sum()),
-    )
+    quality = _quality(y[used], fitted)
+    return BivariateLaw(beta_u, beta_v, float(np.exp(c)), *quality, int(used.sum()), int((~used).sum()))
 
 
 def size_and_shape_exponents(beta_d: float, beta_w: float) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from neuroute.core.files import read_json
 from neuroute.core.source import short_commit, source
 from neuroute.evaluation.loaded import values_digest
 from neuroute.pipeline.plan.plan import Plan
-from neuroute.pipeline.rendering.kept import ABOUT, sources
+from neuroute.pipeline.rendering.kept import ABOUT, labels_of, sources
 from neuroute.specs.objects import Artifact, GivenRun
 
 Start = Literal["weights", "labels"]
@@ -170,25 +170,19 @@ def find_cell(drawn: Drawn, row: str, column: str) -> tuple[int, str]:
     columns = [head.removesuffix("_measured") for head in drawn.lines[0] if head.endswith("_measured")]
     if column not in columns:
         raise NeurouteError(f"{drawn.file}: no measured column {column}{did_you_mean(near(column, columns))}")
-    rows = [", ".join(_labels(line)) for line in drawn.lines]
-    numbers = [i for i, line in enumerate(drawn.lines) if row == rows[i] or row in _labels(line)]
+    rows = [", ".join(labels_of(line).values()) for line in drawn.lines]
+    numbers = [i for i, line in enumerate(drawn.lines) if row == rows[i] or row in labels_of(line).values()]
     if len(numbers) != 1:
-        which = did_you_mean(near(row, rows)) if not numbers else f"; there are {len(numbers)}: say all of its labels"
-        raise NeurouteError(f"{drawn.file}: no row {row}{which}" if not numbers else f"{drawn.file}: row {row}{which}")
+        if not numbers:
+            raise NeurouteError(f"{drawn.file}: no row {row}{did_you_mean(near(row, rows))}")
+        raise NeurouteError(f"{drawn.file}: row {row}; there are {len(numbers)}: say all of its labels")
     return numbers[0], column
-
-
-def _labels(line: Mapping[str, str]) -> list[str]:
-    """The labels of a row: what stands before its first value."""
-    heads = list(line)
-    first = next((i for i, head in enumerate(heads) if "_measured" in head or head in ABOUT), len(heads))
-    return [line[head] for head in heads[:first]]
 
 
 def _runs_behind(plan: Plan, drawn: Drawn, cell: tuple[int, str] | None) -> list[str]:
     """Models that are shown; of a cell, as far as its table states it, only its own, with all their seeds."""
     if cell is not None:
-        row = ", ".join(_labels(drawn.lines[cell[0]]))
+        row = ", ".join(labels_of(drawn.lines[cell[0]]).values())
         stated = drawn.made_from.get("cells", {}).get(row, {}).get(cell[1])
         if run := stated or drawn.lines[cell[0]].get(f"{cell[1]}_measured_weights"):
             return plan.trainings(run.partition("@")[0])
@@ -253,7 +247,7 @@ def _differences(drawn: Drawn, now: Drawn, cell: tuple[int, str] | None) -> Iter
     others = []
     for number, (before, after) in enumerate(zip(drawn.lines, now.lines, strict=True)):
         if cell is None or number == cell[0]:
-            name = ", ".join(_labels(before)) if "_measured" in "".join(before) else f"row {number + 1}"
+            name = ", ".join(labels_of(before).values()) if "_measured" in "".join(before) else f"row {number + 1}"
             texts = {head: _other(before[head], OF_FILES.sub("", after[head])) for head in heads}
             others += [f"{name}: {head}: {text}" for head, text in texts.items() if text]
     yield from others[:SHOWN]

@@ -7,9 +7,9 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
@@ -49,28 +49,24 @@ class DrawnTables:
 
     study_of: Callable[[str], Study]  # by name; raises NeurouteError where this scale does not draw it
 
-    @cached_property
-    def _draw(self) -> Callable[[str], Any]:
-        """Name -> table or figure, drawn once."""
+    _drawn: dict[str, Any] = field(default_factory=dict)  # by name, each once
 
-        def draw(name: str) -> Any:
+    def _draw(self, name: str) -> Any:
+        """Draw a table or figure.  Raises NeurouteError where records are missing."""
+        if name not in self._drawn:
             study = self.study_of(name)
-            return resolve(study.artifact.function)(study)
-
-        return cache(draw)
+            self._drawn[name] = resolve(study.artifact.function)(study)
+        return self._drawn[name]
 
     def table(self, name: str) -> Table:
-        """Draw a table, once.  Raises NeurouteError where records are missing."""
         table: Table = self._draw(name)
         return table
 
     def points(self, name: str) -> list[dict[str, Any]]:
-        """Draw a figure, once.  Raises NeurouteError where records are missing."""
         points: list[dict[str, Any]] = self._draw(name).points.to_dict("records")
         return points
 
     def busy(self, name: str) -> str:
-        """Say how busy the machine was; nothing where times count."""
         return self.study_of(name).busy()
 
 
@@ -161,11 +157,6 @@ class Pair:
     comparison: Comparison
     busy: str
 
-    @property
-    def is_measured(self) -> bool:
-        """Whether both sides have a number."""
-        return isinstance(self.lower.measured, int | float) and isinstance(self.upper.measured, int | float)
-
 
 def findings(claim: Claim, tables: Mapping[str, Table], busy: Callable[[str], str] = lambda table: "") -> list[Finding]:
     """Return what a claim wants above 0; tables: by name; busy: why the times of one do not count.
@@ -184,7 +175,7 @@ def findings(claim: Claim, tables: Mapping[str, Table], busy: Callable[[str], st
 def _finding(pairs: Sequence[Pair]) -> Finding:
     sides = list(dict.fromkeys(pair.sides for pair in pairs))
     words = " below ".join(sides[0]) if len(sides) == 1 else f"{len(sides)} pairs, the first {' below '.join(sides[0])}"
-    measured = [pair for pair in pairs if pair.is_measured]
+    measured = [pair for pair in pairs if _are_numbers(pair.lower.measured, pair.upper.measured)]
     in_print = [_log_ratio(pair.lower.published, pair.upper.published) for pair in pairs]
     ratios = [ratio for ratio in in_print if ratio is not None]
     signs = tuple(

@@ -76,11 +76,15 @@ def protocol_lines(plan: Plan, paper: str) -> list[Line]:
     declared = plan.papers[paper].protocol
     if declared is None:
         return []
-    own_needs = ((name, needs) for name, needs in plan.needs.items() if name.startswith(f"{paper}/"))
-    uses = [use for name, needs in own_needs for use in _uses(name, needs)]
+    uses = [use for name in plan.needs if name.startswith(f"{paper}/") for use in _uses(name, plan.needs[name])]
     unclaimed, lines = set(uses), []
     for protocol in declared(plan.scale):
-        uses_here = [use for use in uses if _is_of(use, protocol)]
+        uses_here = [
+            use
+            for use in uses
+            if protocol.here in (use.here, getattr(use.here, "benchmark", None))
+            and (not protocol.only or use.artifact.partition("/")[2] in protocol.only)
+        ]
         unclaimed.difference_update(uses_here)
         if uses_here:
             lines.append(_line(plan, protocol, uses_here))
@@ -115,12 +119,6 @@ def _uses(artifact: str, needs: Iterable[Need]) -> Iterator[_Use]:
 
 
 ANY_MODEL = {"run": "", "name": "", "decodings": (), "per_axis": False}  # what of a benchmark is not its instances
-
-
-def _is_of(use: _Use, protocol: Protocol) -> bool:
-    if protocol.only and use.artifact.partition("/")[2] not in protocol.only:
-        return False
-    return protocol.here in (use.here, use.here.benchmark if isinstance(use.here, BenchmarkEvaluation) else None)
 
 
 def _name(here: Labels | Dataset | BenchmarkEvaluation) -> str:

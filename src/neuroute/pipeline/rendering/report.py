@@ -12,10 +12,9 @@ import os
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -28,6 +27,7 @@ from neuroute.core.source import short_commit, source
 from neuroute.pipeline.plan.claims import SAYS
 from neuroute.pipeline.plan.config import Scale
 from neuroute.pipeline.rendering.comparisons import Finding
+from neuroute.pipeline.rendering.kept import labels_of
 from neuroute.pipeline.rendering.protocol import HEADS, LEGEND, Line
 from neuroute.pipeline.rendering.style import PUBLISHED, with_suffix
 from neuroute.pipeline.rendering.table import QUOTED
@@ -55,8 +55,7 @@ def _titles(file: Path, name: str, about: Mapping[str, Any]) -> Iterator[str]:
     decodings, seeds = ", ".join(on.get("decodings", ())), ", ".join(map(str, on.get("seeds", ())))
     with file.open(newline="", encoding="utf-8") as opened:
         for line in csv.DictReader(opened):
-            labels = [line[head] for head in takewhile(lambda head: MEASURED not in head, line)]
-            row = ", ".join(labels)
+            row = ", ".join(labels_of(line).values())
             for key in (head.removesuffix(MEASURED) for head in line if head.endswith(MEASURED)):
                 if not line[f"{key}{MEASURED}"]:
                     yield ""
@@ -89,10 +88,11 @@ class Overview:
 MOST = 8  # findings of a claim that the page lists
 
 
-def shown_claim(judged: Judged) -> dict[str, Any]:
-    """What the template shows of a claim."""
+def shown_claim(paper: str, judged: Judged, shown: Container[str]) -> dict[str, Any]:
+    """What the template shows of a claim, and where its artifact stands on the page, if it is among those `shown`."""
     claim, findings = judged.claim, judged.measured or judged.findings
-    return {
+    place = {"anchor": f"{paper}-{claim.artifact}", "number": _number(claim.artifact)}
+    return (place if claim.artifact in shown else {}) | {
         "id": claim.id,
         "sentence": claim.claim,
         "where": claim.where,
@@ -261,7 +261,10 @@ def write_report(
             "protocol": [line.cells() for line in protocols.get(paper, ())],
             "coverage": coverage_lines({_number(name): cells for name, cells in coverage[paper].items()}),
             "artifacts": artifacts,
-            "claims": _claims(paper, paper_stems, overview.claims),
+            "claims": [
+                shown_claim(paper, each, {stem.name for stem in paper_stems})
+                for each in sorted(overview.claims, key=lambda judged: judged.claim.weight != "headline")
+            ],
             "regime": overview.claims[0].regime.words if scale.verdicts and overview.claims else "",
             "figures": figures,
             "picture": next((figure for figure in figures if _has_printed(figure["stem"])), None),
@@ -282,38 +285,23 @@ def write_report(
     kept = out.parent.parent / KEPT
     template_values = {
         "short": told_in_short(scale.name, judged),
-        "verdicts": summary_values["verdicts"],
-        "by_printed": summary_values["by_printed"],
         "rule": f"{RULE} {by_chance(summary_values['verdicts'])}" if scale.verdicts else NO_VERDICT,
-        "digest": digest,
         "protocol_heads": HEADS,
         "protocol_legend": LEGEND,
         "coverage_heads": COVERAGE_HEADS,
         "coverage_legend": COVERAGE_LEGEND,
         "claimed": bool(summary_values["claims"]),
         "judges": scale.verdicts,
-        "numbers": summary_values["numbers"],
         "kept": (quote(os.path.relpath(kept, out.parent)) if kept.is_file() else ""),
         "other_scales": sorted(scales),
         "written": f"{datetime.date.today().isoformat()}{commit}",
         "devices": sorted({device for paper in papers for a in paper["artifacts"] for device in a.get("devices", ())}),
     }
-    write_text(out, template.render(scale=scale, papers=papers, **template_values))
+    write_text(out, template.render(summary_values | template_values, scale=scale, papers=papers))
     write_json(out.with_name("summary.json"), summary_values)
 
 
 KEPT = Path("docs/results/what_reproduces.md")  # of a checkout: verdicts at scale laptop
-
-
-def _claims(paper: str, stems: Sequence[Path], claims: Sequence[Judged]) -> list[dict[str, Any]]:
-    """What the template shows of claims, headlines first, and where their artifacts stand on the page, if they do."""
-    names = {stem.name for stem in stems}
-    by_weight = sorted(claims, key=lambda judged: judged.claim.weight != "headline")
-    return [
-        shown_claim(judged) | ({"anchor": f"{paper}-{name}", "number": _number(name)} if name in names else {})
-        for judged in by_weight
-        for name in [judged.claim.artifact]
-    ]
 
 
 def _has_printed(figure: Path) -> bool:
@@ -360,9 +348,7 @@ def describe(measured_on: Mapping[str, Any]) -> list[str]:
     phrases, libraries = list[str](), defaultdict[str, list[int]](list)
     for test in measured_on.get("tests", []):
         name, distribution = str(test["test"]), str(test["distribution"])
-        if name.startswith(
-            f"{distribution}_"
-        ):  # an instance of a public benchmark (tsplib_eil51), as there may be many
+        if name.startswith(f"{distribution}_"):  # an instance of a public benchmark (tsplib_eil51): there may be many
             libraries[distribution].append(test["n"])
             continue
         set_of = f"{name.split('_')[0].upper()}{test['n']} {distribution} × {test['n_instances']:,}"

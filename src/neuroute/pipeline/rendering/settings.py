@@ -17,8 +17,7 @@ Setting = tuple[str, str | None, Callable[[T], Value]]  # heading, key of the pr
 def setting_rows(
     settings: Iterable[Setting[T]], subjects: Sequence[T | None], published: Callable[[int, str], Value]
 ) -> tuple[Row, ...]:
-    """Show each setting of each subject; printed: (place of the subject, key) -> the paper's value."""
-
+    """Show each setting of each subject; published: (place of the subject, key) -> the paper's value."""
     rows = []
     for heading, key, value in settings:
         here = [None if subject is None else value(subject) for subject in subjects]

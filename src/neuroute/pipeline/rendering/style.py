@@ -144,7 +144,6 @@ def _points(axes: mpl.axes.Axes) -> set[tuple[float, float]] | None:
     """The finite points (x, y) of lines and markers on the panel; None where it has anything else: bars, words."""
     if axes.patches or axes.images or axes.collections or axes.texts or axes.tables:
         return None
-
     # Not of a line across the panel.
     lines = (each for each in axes.lines if all(each.get_transform().contains_branch_seperately(axes.transData)))
     data = np.concatenate([np.empty((0, 2)), *(np.column_stack(line.get_data(orig=False)) for line in lines)])
