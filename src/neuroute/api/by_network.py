@@ -75,7 +75,9 @@ def solve_by_network(
             batch = SEARCH.of(model.problem).environment.batch(inputs, model.place)
             if decoding is not None and start is not None:
                 best.offer(start)
-                search, ends = improvements(net, batch, start, decoding, budget), None
+                instances_per_batch(net, start.shape[-1], decoding, budget)  # raises for a sub-path that cannot be
+                given = torch.from_numpy(start.astype(np.int64))[None].to(batch.coords.device)
+                search, ends = SEARCH.of(net.problem).reconstruct(net, batch, given, decoding, budget), None
             else:
                 if start is not None:
                     best.offer(start)
@@ -85,7 +87,7 @@ def solve_by_network(
                 search = solutions(net, batch, step, budget, seed, best, seconds, start is not None, own)
                 ends = seconds
             with inference(model.place, "fp32"), Threads(threads, model.place) as pace:
-                keep_best(_shortest(search, batch, pace), best, ends)
+                keep_best(_one_by_one(search, batch, pace), best, ends)
             reason = pace.reason
     except KeyboardInterrupt:
         if best.stops is None:
@@ -112,27 +114,19 @@ def _solution(best: Best, name: str, built: Solution | None, own: float | None, 
     return best.solution(name, basis=basis, note=note)
 
 
-def _shortest(search: Generator[Tensor, None, None], batch: Batch, threads: Threads) -> Found:
-    """Yield the shortest of the solutions (tours, ...) that come together, by the batch's one instance."""
+def _shortest(several: Tensor, batch: Batch) -> np.ndarray:
+    """Return the shortest of several solutions (tours, ...) of the batch's one instance."""
+    return several[int(batch.lengths(several[None])[0].argmin())].cpu().numpy()
+
+
+def _one_by_one(search: Iterator[Tensor], batch: Batch, threads: Threads) -> Found:
+    """Yield the shortest of the solutions (tours, ...) that come together."""
     while True:
         with threads.piece():
             several = next(search, None)
         if several is None:
             return
-        yield several[int(batch.lengths(several[None])[0].argmin())].cpu().numpy()
-
-
-def improvements(
-    net: Any, batch: Batch, start: np.ndarray, decoding: Decoding, memory_gb: float
-) -> Generator[Tensor, None, None]:
-    """Yield what each iteration of re-construction makes of a solution: a tour (n,), or (2, V) of the one instance.
-
-    Re-construction shortens distances in the unit square; by a library's own, its last solution may not be its
-    shortest.  Raises NeurouteError if no sub-path can be as long as the longest one asked for.
-    """
-    tensor = torch.from_numpy(start.astype(np.int64))[None].to(batch.coords.device)
-    instances_per_batch(net, start.shape[-1], decoding, memory_gb)  # raises for a sub-path that cannot be
-    yield from SEARCH.of(net.problem).reconstruct(net, batch, tensor, decoding, memory_gb)
+        yield _shortest(several, batch)
 
 
 def solutions(
@@ -170,8 +164,7 @@ def solutions(
 
 
 def _note(own: Own, best: Best, several: Tensor, batch: Batch) -> None:
-    shortest = several[int(batch.lengths(several[None])[0].argmin())].cpu().numpy()
-    own.cost, own.seconds = best.instance.cost(shortest), best.seconds
+    own.cost, own.seconds = best.instance.cost(_shortest(several, batch)), best.seconds
 
 
 def _by_reconstruction(

@@ -145,25 +145,17 @@ def _prepare(solver: Solver, instance: Instance, seed: int) -> Callable[[float |
 
             concorde.check_length(instance.length(nearest.solve(instance.coords, 0)))
             return partial(concorde.solve_text, format_instance(instance), instance.n, seed)
-        near = _near_origin(instance)
-        largest = float(np.hypot(*np.ptp(near.coords, axis=0)))
+        if instance.distances != "GEO":  # far from the origin LKH loses digits; what is too large for it is scaled down
+            points = instance.coords - instance.coords.min(axis=0)
+            points *= min(1.0, lkh.MOST / float(np.hypot(*points.max(axis=0))))
+            instance = replace(instance, points=points)
+        largest = float(np.hypot(*np.ptp(instance.coords, axis=0)))
         of_text = lkh.solve_text if family == "lkh" else lkh3.tour_of_text
-        return partial(of_text, format_instance(near), instance.n, seed, largest=largest, **settings)
+        return partial(of_text, format_instance(instance), instance.n, seed, largest=largest, **settings)
     # nearer in the plane is nearer by the others' distances
     if family not in matrix.SOLVERS or family == "lkh3" or (family in QUICK and instance.distances != "GEO"):
         return _prepare_plane(solver, instance, seed)
     return _prepare_ways(solver, instance, all_distances(instance.coords, instance.distances), seed)
-
-
-def _near_origin(instance: Instance) -> Instance:
-    """Return a TSP of a library where LKH counts well: far from the origin it loses digits, and tours are too long.
-
-    What is too large for it is scaled down.
-    """
-    if instance.distances == "GEO":
-        return instance
-    points = instance.coords - instance.coords.min(axis=0)
-    return replace(instance, points=points * min(1.0, lkh.MOST / float(np.hypot(*points.max(axis=0)))))
 
 
 def _prepare_plane(solver: Solver, instance: Instance, seed: int) -> Callable[[float | None], np.ndarray]:

@@ -91,7 +91,12 @@ class Trainer:
         """
         run = in_precision_of_device(self.run, self.settings)
         log.info("%s: train for %d batches; results go to %s", run.id, run.training.batches, self.out)
-        self._warn_of_another(run)
+        if (self.out / SUMMARY).is_file():  # a model that this training replaces
+            before = read_json(self.out / SUMMARY, "train it again", "spec")["spec"]
+            if changed := _differences(before, run.model_dump(mode="json")):
+                text = ", ".join(changed[:3]) + (" ..." if len(changed) > 3 else "")
+                what = "%s: replaces the model of other settings (%s); give another `name` to keep both"
+                log.warning(what, self.out, text)
         try:
             code, network_code = digest_of(*training_entries(run)), digest_of(run.network.kind)
         except (LookupError, SyntaxError, ValueError) as error:
@@ -112,17 +117,6 @@ class Trainer:
             net = train_run(run, self.out, state, list(self.label_dirs), self.settings, **codes, **more)
         place = next(net.parameters()).device
         return Model(net, describe_checkpoint(run, network_code), place, path=self.out / CHECKPOINT)
-
-    def _warn_of_another(self, run: Run) -> None:
-        """Say which settings differ where the folder holds a model that this training replaces."""
-        if not (self.out / SUMMARY).is_file():
-            return
-        before = read_json(self.out / SUMMARY, "train it again", "spec")["spec"]
-        if changed := _differences(before, run.model_dump(mode="json")):
-            text = ", ".join(changed[:3]) + (" ..." if len(changed) > 3 else "")
-            log.warning(
-                "%s: replaces the model of other settings (%s); give another `name` to keep both", self.out, text
-            )
 
     @contextmanager
     def _starting(self) -> Iterator[tuple[Path | None, Path | None]]:
@@ -256,56 +250,34 @@ def train(
         KeyboardInterrupt: at Ctrl-C; the same call goes on after the batch that was then in hand.
     """
     try:
-        trainer = prepare(
-            network, problem, n, how, arguments, batches, batch_size, seed, validate_on, solver, name, work, callbacks,
-            loggers, device, threads, memory_gb, compile, workers, settings,
-        )  # fmt: skip
+        trainer = prepare(locals())
         trainer.label(workers and int(workers))
         return trainer.train()
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(*stop.args) from None  # not from the midst of a library
 
 
-def prepare(
-    network: type[RoutingNetwork] | str | Model,
-    problem: str | Sequence[str],
-    n: int,
-    how: str | type | None,
-    arguments: Mapping[str, Any] | None,
-    batches: int,
-    batch_size: int,
-    seed: int,
-    validate_on: int,
-    solver: str | None,
-    name: str | None,
-    work: str | Path,
-    callbacks: Sequence[Callback],
-    loggers: str | Sequence[str],
-    device: str,
-    threads: int | None,
-    memory_gb: float | None,
-    compile: bool,
-    workers: int | None,
-    settings: Mapping[str, Any],
-) -> Trainer:
-    """Return the training that `train` makes of its arguments; a batch of the network is tried.
+def prepare(given: Mapping[str, Any]) -> Trainer:
+    """Return the training that `train` makes of its arguments, by name; a batch of the network is tried.
 
     Raises NeurouteError for what does not fit.
     """
-    given = {key: value for key, value in {**settings, **locals()}.items() if key in Arguments.model_fields}
-    plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in given.items()}
+    network, how, callbacks, settings = (given[key] for key in ("network", "how", "callbacks", "settings"))
+    named = {key: value for key, value in {**settings, **given}.items() if key in Arguments.model_fields}
+    plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in named.items()}
     checked = validate(Arguments, plain, "train", see=SEE)
     n, batches, batch_size, validate_on = checked.n, checked.batches, checked.batch_size, checked.validate_on
     settings = {**settings, **{key: getattr(checked, key) for key in {"epochs", "passes"} & settings.keys()}}
     if not isinstance(callbacks, list | tuple) or not all(isinstance(each, Callback) for each in callbacks):
         raise NeurouteError("train: callbacks: give a list of objects of classes that build on neuroute.Callback")
-    spec, kind = _network(network, checked.problem, n, arguments)
+    spec, kind = _network(network, checked.problem, n, checked.arguments)
     variants = _variants(checked.problem, kind)
     if how is None:
         how = "reinforce" if kind.multi_start else "labels"
     if variants and how in ("labels", "self-improvement"):
         raise NeurouteError(f"how '{how}': networks of the 16 problems learn by reinforce, or by a class of your own")
     training = _training(how, n, batches, batch_size, settings, variants)
+    solver = checked.solver
     if solver is None:
         usual = SOLVERS[kind.problem]
         solver = usual if is_installed(usual) else stand_in(usual)
@@ -322,7 +294,7 @@ def prepare(
     samples = training.samples if isinstance(training, Supervised) else 0
     run = Run(
         paper="python",
-        name=name or f"{spec.kind.rpartition(':')[2].lower()}_{words}{n}",
+        name=checked.name or f"{spec.kind.rpartition(':')[2].lower()}_{words}{n}",
         network=spec,
         training=training,
         n=n,

@@ -191,9 +191,9 @@ def _trainer(network: Any, point: Mapping[str, Any], seed: int, training: Mappin
     bound.apply_defaults()
     values = bound.arguments
     words = [f"{key.rpartition('.')[2]}_{_word(value)}" for key, value in point.items()]
-    base = training.get("name") or prepare(**values).run.name
+    base = training.get("name") or prepare(values).run.name
     values["name"] = "-".join([base, *(re.sub(r"[^\w.-]", "_", word) for word in words), f"s{seed}"])
-    return prepare(**values)
+    return prepare(values)
 
 
 def _word(value: Any) -> Any:
