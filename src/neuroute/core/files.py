@@ -38,6 +38,15 @@ def check_regular(path: Path) -> None:
         raise NeurouteError(f"{path}: is a pipe or a device; copy its content into a file, and give that file")
 
 
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file.  Raises NeurouteError if there is none that can be read to its end."""
+    check_regular(path)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
+
+
 def check_writable(option: str, path: Path, levels: int = 1) -> None:
     """Raises NeurouteError if no file can be written at `path`, or more than so many `levels` of folders are missing.
 

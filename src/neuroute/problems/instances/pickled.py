@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import check_regular
+from neuroute.core.files import read_bytes
 
 NUMBERS = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 PLAIN_TYPES = {int, float, bool}
@@ -28,11 +28,7 @@ def read_pickle(path: Path) -> Any:
 
     Raises NeurouteError if anything else is in it (nothing of it is executed) or the file is damaged.
     """
-    check_regular(path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
+    data = read_bytes(path)
     try:
         _check_claims(data)
         value, _ = _plain(_Reader(io.BytesIO(data), encoding="latin1").load(), {}, max(MOST, len(data)))

@@ -15,7 +15,7 @@ import numpy as np
 from vrplib.parse import parse_vrplib
 
 from neuroute.core.errors import NeurouteError, did_you_mean
-from neuroute.core.files import check_regular
+from neuroute.core.files import read_bytes
 
 log = logging.getLogger(__name__)
 COLUMNS = {  # of a row; numbers of other sections break into lines anywhere
@@ -77,11 +77,7 @@ def read_text(path: Path, what: str) -> str:
 
     Raises NeurouteError, naming `what` is expected, if it is no text.
     """
-    check_regular(path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
+    data = read_bytes(path)
     try:
         text = data.decode(MARKS.get(data[:2], "utf-8-sig"))
     except UnicodeDecodeError as error:
