@@ -12,6 +12,10 @@ from neuroute.networks.blocks.precision import FullLinear, in_products
 from neuroute.networks.blocks.routing import Routing
 
 
+def _layer(width: int, heads: int, feed_forward: int) -> ResidualLayer:
+    return ResidualLayer(width, heads, feed_forward, rezero=False, bias="output", scaled=True)
+
+
 class Lehd(PathNetwork):
     """Scores the nodes that may follow the current one, on embeddings that see the whole instance.
 
@@ -28,18 +32,14 @@ class Lehd(PathNetwork):
         self, depth: int = 6, width: int = 128, heads: int = 8, feed_forward: int = 512, train_nodes: int = 100
     ) -> None:
         super().__init__()
-
-        def layer() -> ResidualLayer:
-            return ResidualLayer(width, heads, feed_forward, rezero=False, bias="output", scaled=True)
-
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.embed = FullLinear(2, width)
-        self.encoder = layer()
+        self.encoder = _layer(width, heads, feed_forward)
         self.start = nn.Linear(width, width)  # the node where the path has to end
         self.current = nn.Linear(width, width)
         # In the published checkpoints and size, but in no computation: it never has a gradient.
         self.unused = nn.Linear(width, width).requires_grad_(False)
-        self.layers = nn.ModuleList(layer() for _ in range(depth))
+        self.layers = nn.ModuleList(_layer(width, heads, feed_forward) for _ in range(depth))
         self.head = FullLinear(width, 1)
 
     def encode(self, coords: Tensor) -> Tensor:
@@ -79,16 +79,12 @@ class LehdCvrp(PathNetwork):
         self, depth: int = 6, width: int = 128, heads: int = 8, feed_forward: int = 512, train_nodes: int = 100
     ) -> None:
         super().__init__()
-
-        def layer() -> ResidualLayer:
-            return ResidualLayer(width, heads, feed_forward, rezero=False, bias="output", scaled=True)
-
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.embed = FullLinear(3, width)
-        self.encoder = layer()
+        self.encoder = _layer(width, heads, feed_forward)
         self.start = FullLinear(width + 1, width)  # the depot, where every route has to end
         self.current = FullLinear(width + 1, width)
-        self.layers = nn.ModuleList(layer() for _ in range(depth))
+        self.layers = nn.ModuleList(_layer(width, heads, feed_forward) for _ in range(depth))
         self.head = FullLinear(width, 2)
 
     def encode(self, coords: Tensor, demand: Tensor) -> Tensor:
