@@ -33,7 +33,7 @@ from neuroute.evaluation.flops import counts as counts_of
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.weights import build
-from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation, Network
+from neuroute.specs.objects import Dataset, Decoding, EfficiencyEvaluation
 
 
 class OneSolution:
@@ -307,7 +307,14 @@ def measure(loaded: LoadedModel, evaluation: EfficiencyEvaluation) -> tuple[Rows
     """
     loaded = replace(loaded, weights=None)  # of these networks they are random
     place, budget = loaded.place, loaded.memory_gb * 1e9
-    ready = {name: build_network(name, network, evaluation, place) for name, network in evaluation.networks.items()}
+    ready = {}
+    for name, network in evaluation.networks.items():
+        counts = counts_of(network)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            net = build(network).eval().to(place)
+        datasets = sorted((d for d in evaluation.datasets if d.problem == net.problem), key=lambda d: d.nodes)
+        ready[name] = net, counts, datasets
     rows, arrays = Rows(), Arrays()
     for name, (net, counts, datasets) in ready.items():
         for label, kernel in ((name, nullcontext), (f"{name}-math", hold_scores)):
@@ -327,18 +334,6 @@ def measure(loaded: LoadedModel, evaluation: EfficiencyEvaluation) -> tuple[Rows
                 records = loaded.rows(evaluation.name, about, Decoding(), values, seconds, batch_size=1)
                 rows += [row | {"decoding": f"efficiency-{label}"} for row in records]
     return rows, arrays
-
-
-def build_network(
-    name: str, network: Network, evaluation: EfficiencyEvaluation, place: torch.device
-) -> tuple[RoutingNetwork, Counts, list[Dataset]]:
-    """Return the network with random weights, its counts and the data sets of its problem, the smallest first."""
-    counts = counts_of(network)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        net = build(network).eval().to(place)
-    datasets = sorted((d for d in evaluation.datasets if d.problem == net.problem), key=lambda d: d.nodes)
-    return net, counts, datasets
 
 
 def _measure_size(
