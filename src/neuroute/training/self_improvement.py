@@ -16,6 +16,7 @@ import copy
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,13 @@ class SelfImprovementBatches(SupervisedBatches):
             self.sampled.start_epoch(state["epoch"], state["solutions"].cpu().numpy())
 
 
+def _forget_before(number: int, folder: Path) -> None:
+    """Remove the files of earlier epochs, or rounds, whose number their names begin with."""
+    for file in folder.glob("*.npz") if folder.is_dir() else ():
+        if int(file.name.partition("-")[0]) < number:
+            file.unlink(missing_ok=True)
+
+
 class SampledTrainingSet:
     """Instances of the uniform training stream, new ones each epoch, with the solutions sampled for them.
 
@@ -101,10 +109,7 @@ class SampledTrainingSet:
 
     def start_epoch(self, epoch: int, solutions: np.ndarray) -> None:
         """Go on with an epoch whose solutions are known; the pages of earlier epochs are no longer needed."""
-        if self._pages.is_dir():
-            for page in self._pages.glob("*.npz"):
-                if int(page.name.partition("-")[0]) < epoch:
-                    page.unlink(missing_ok=True)
+        _forget_before(epoch, self._pages)
         self.epoch, self.solutions, self.arrays = epoch, solutions, self.spec.arrays(self._instances(epoch))
         shuffles = np.random.Generator(np.random.Philox(key=[self.run.seed << 32 | epoch, 0]))
         passes = [shuffles.permutation(self.training.instances) for _ in range(self.training.passes)]
@@ -198,10 +203,7 @@ class ReconstructedSet:
     def start_round(self, number: int, solutions: np.ndarray) -> None:
         """Go on with a round whose solutions are known; the files of earlier rounds are no longer needed."""
         self.round, self.solutions = number, solutions
-        if self._files.is_dir():
-            for file in self._files.glob("*.npz"):
-                if int(file.name.partition("-")[0]) < number:
-                    file.unlink(missing_ok=True)
+        _forget_before(number, self._files)
 
     # -- re-construction ----------------------------------------------------------------------------------------
 
@@ -347,17 +349,14 @@ class Rounds(SupervisedBatches):
     def train(self, index: int) -> tuple[Tensor, int]:
         number = index // self.training.batches_per_round
         if number != self.reconstructed.round:
-            self._begin_round(number)
+            self.scheme.net.load_state_dict(self.scheme.best())
+            if not are_finite(value for state in self.optimizer.state.values() for value in state.values()):
+                log.warning("round %d: the optimizer's moments are not finite; they start anew", number)
+                self.optimizer.state.clear()
+            self.scheme.net.eval()
+            self._notes.append(self.reconstructed.improve(number))
+            self.scheme.net.train()
         return super().train(index)
-
-    def _begin_round(self, number: int) -> None:
-        self.scheme.net.load_state_dict(self.scheme.best())
-        if not are_finite(value for state in self.optimizer.state.values() for value in state.values()):
-            log.warning("round %d: the optimizer's moments are not finite; they start anew", number)
-            self.optimizer.state.clear()
-        self.scheme.net.eval()
-        self._notes.append(self.reconstructed.improve(number))
-        self.scheme.net.train()
 
 
 class TourRounds(Rounds):

@@ -49,7 +49,7 @@ from neuroute.training.callbacks import Callback
 from neuroute.training.loop import TrainingLoop, load_whole, on_host
 from neuroute.training.network_checks import check_network, in_one_line
 
-log = logging.getLogger("neuroute.train")
+log = logging.getLogger(__name__)
 
 
 def keep_stage(state: Path, stage: str, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
@@ -107,7 +107,6 @@ def _stage_file(state: Path, stage: str) -> Path:
     return state / "stages" / f"{stage}.pt"
 
 
-log = logging.getLogger(__name__)
 N = TypeVar("N", bound=RoutingNetwork)
 DECISION = Part[Callable[[Any], nn.Module]]("decision")  # what is trained of a network: one decision
 SMALL = 50_000  # parameters of a network below which several threads mostly wait for each other
