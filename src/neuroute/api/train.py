@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from neuroute.api.model import Model, digest_of
 from neuroute.core.errors import NeurouteError, did_you_mean, near
-from neuroute.core.files import check_folder, read_json, write_json
+from neuroute.core.files import check_folder, read_json, sha256, write_json
 from neuroute.core.yaml_files import validate
 from neuroute.datasets.chunks import solver_pool
 from neuroute.datasets.labels import make_labels
@@ -107,7 +107,7 @@ class Trainer:
             if not path.exists():
                 first = (run.start or "").partition("@")[0]
                 raise NeurouteError(f"{path}: missing; train it with `neuroute train {first}`")
-            parts.append(hashlib.sha256(path.read_bytes()).hexdigest())
+            parts.append(sha256(path))
         parts += [] if self.settings.tf32 else ["no TF32"]
         key = hashlib.sha256("|".join(parts).encode()).hexdigest()
         state = (self.states or self.work / "state") / run.id / key[:16]

@@ -5,7 +5,6 @@ computes the same.  Of a shipped one the card says what it is to compute: its de
 compared whenever the network is loaded.  So edits that change nothing do no harm, and others are noticed at once.
 """
 
-import hashlib
 import re
 from collections.abc import Sequence
 from importlib.resources import files
@@ -17,6 +16,7 @@ from pydantic import Field
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
+from neuroute.core.files import sha256 as sha256
 from neuroute.core.lazy import pd
 from neuroute.core.text import html_table
 from neuroute.core.yaml_files import validate
@@ -240,9 +240,3 @@ def decision(net: Any) -> tuple[float, ...]:
             load = () if net.problem == "tsp" else (torch.ones(1),)
             logits = net.decide(torch.cat([rows, rows[:, :1]], dim=1), *load)
     return tuple(round(float(x), 5) for x in logits.flatten() if torch.isfinite(x))
-
-
-def sha256(path: Path) -> str:
-    """Return the digest of a file."""
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

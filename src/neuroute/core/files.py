@@ -47,6 +47,22 @@ def read_bytes(path: Path) -> bytes:
         raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
 
 
+def sha256(path: Path) -> str:
+    """Return the digest of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def settled_sha256(path: Path) -> str:
+    """Return what `sha256` does, computed once as long as the file is not written again."""
+    return _settled_sha256(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _settled_sha256(path: Path, _changed: int) -> str:
+    return sha256(path)
+
+
 def check_writable(option: str, path: Path, levels: int = 1) -> None:
     """Raises NeurouteError if no file can be written at `path`, or more than so many `levels` of folders are missing.
 
@@ -194,7 +210,7 @@ def state(table: Path, weights_sha256: str, **made_from: Any) -> None:
     """Write beside a table and its .npz how many rows the one has, the sha256 of both and of the weights that were
     measured, further facts of what they were made from, and how busy the machine is.
     """
-    digests = {f"{kind}_sha256": _digest(table.with_suffix(f".{kind}")) for kind in ("csv", "npz")}
+    digests = {f"{kind}_sha256": sha256(table.with_suffix(f".{kind}")) for kind in ("csv", "npz")}
     machine = {"cores": os.cpu_count() or 1, "load": round(os.getloadavg()[0], 2)}  # the last minute's
     weights = {"weights_sha256": weights_sha256}
     write_json(
@@ -233,7 +249,7 @@ def check_stated(path: Path, mend: str) -> None:
         return
     kind = path.suffix[1:]
     statement = read_json(beside, mend, f"{kind}_sha256", "rows")
-    if _digest(path) != statement[f"{kind}_sha256"]:
+    if sha256(path) != statement[f"{kind}_sha256"]:
         rows = f" ({_rows(path)} rows of {statement['rows']})" if kind == "csv" else ""
         raise NeurouteError(f"{path}: was cut or edited since it was measured{rows}; {mend}")
 
@@ -245,10 +261,6 @@ def is_of_other_weights(table: Path, summary: Path, mend: str) -> bool:
     """
     files = (table.with_suffix(".json"), summary)
     return len({read_json(file, mend).get("weights_sha256") for file in files if file.exists()} - {None}) > 1
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _rows(table: Path) -> int:

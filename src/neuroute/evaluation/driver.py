@@ -15,7 +15,7 @@ import torch
 
 from neuroute.analysis.rescaling import read_best
 from neuroute.core.dotted import resolve
-from neuroute.core.files import exclusive, state
+from neuroute.core.files import exclusive, sha256, state
 from neuroute.core.source import source
 from neuroute.datasets.store import label_digests
 from neuroute.evaluation.loaded import (
@@ -83,7 +83,7 @@ def _key(evaluation: Evaluation, loaded: LoadedModel) -> str:
     if context.rescaling:
         read_best(context.rescaling, evaluation.id)
         files.append(context.rescaling)
-    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    digests = map(sha256, files)
     machine = (loaded.device, str(torch.get_num_threads()), torch.__version__, str(context.memory_gb))
     parts = (evaluation.canonical(), context.scale, context.code, context.data, *digests, *machine)
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]

@@ -3,7 +3,6 @@
 Those that config.yaml gives in place of a training are checked against the run's network.
 """
 
-import hashlib
 import json
 import logging
 import os
@@ -19,7 +18,7 @@ from torch import Tensor
 
 from neuroute.core.digest import code_digest
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_json, write_text, write_whole
+from neuroute.core.files import sha256, write_json, write_text, write_whole
 from neuroute.networks.layouts import (
     Layout,
     layouts,
@@ -85,9 +84,8 @@ class Weights:
     @property
     def source(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""
-        with self.file.open("rb") as opened:
-            sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
-        return {"file": self.file.name, "sha256": sha256, "layout": self.layout.name if self.layout else None}
+        layout = self.layout.name if self.layout else None
+        return {"file": self.file.name, "sha256": sha256(self.file), "layout": layout}
 
 
 def read_weights(file: Path) -> Weights:

@@ -5,7 +5,6 @@ variables, which `lkhpy_main` calls in the order of LKH's `main`.  Its Python fu
 no tour, and fail where LKH doubles the nodes, as it does for the OVRP and the VRPTW.
 """
 
-import hashlib
 import importlib.util
 import math
 import re
@@ -13,14 +12,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from neuroute.core import limited
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import scratch_folder
+from neuroute.core.files import scratch_folder, settled_sha256
 from neuroute.problems.vrp import Vrp, fault, from_routes
 from neuroute.solvers.base import (
     GRID,
@@ -71,7 +69,7 @@ def limit_s(nodes: int) -> float:
 def version() -> str:
     """A binary by its contents: it does not say its version, and versions differ in what they find."""
     if path := shutil.which("LKH"):
-        return f"LKH-3 (sha256 {_digest(path, Path(path).stat().st_mtime_ns)[:16]})"
+        return f"LKH-3 (sha256 {settled_sha256(Path(path))[:16]})"
     _command()
     return f"LKHpy {LKHPY}, LKH-3.0.12"
 
@@ -86,7 +84,7 @@ def _command() -> list[str]:
     spec = importlib.util.find_spec("LKHpy")  # without running it
     if spec is None or spec.origin is None:
         raise missing("lkh3", HOW_TO_GET)
-    if _digest(spec.origin, 0) not in BUILDS:
+    if settled_sha256(Path(spec.origin)) not in BUILDS:
         raise NeurouteError(f"{spec.origin}: not the published build of LKHpy {LKHPY}; {INSTALL} --force-reinstall")
     return [sys.executable, "-I", "-S", lkh_main.__code__.co_filename, spec.origin]
 
@@ -97,11 +95,6 @@ def check_nodes(nodes: int) -> None:
         raise NeurouteError(
             f"lkh3: {nodes:,} nodes, LKHpy takes {MOST_NODES:,}; put your own `LKH` on the PATH, or take another solver"
         )
-
-
-@cache
-def _digest(path: str, _changed: int) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
@@ -228,20 +221,17 @@ def _run_once(text: str, nodes: int, seed: int, limit: float, *more: str) -> tup
                 f"LKH gave no answer to an instance of {nodes} nodes in {error.timeout:.0f} s"
             ) from None
         if process.returncode:
-            raise NeurouteError(f"LKH failed on an instance of {nodes} nodes: {_last_words(process)}")
+            why = " ".join(process.stdout.rpartition("*** Error ***")[2].split())[-200:]
+            if process.returncode < 0:
+                why = f"ended by {signal.Signals(-process.returncode).name} {why}".strip()
+            why = why or f"no tour, exit status {process.returncode}"
+            raise NeurouteError(f"LKH failed on an instance of {nodes} nodes: {why}")
         if not tour.exists():
             raise NoTourError(f"LKH found no tour of {nodes} nodes that keeps to the constraints")
         tour_nodes, written = read_tour(tour), re.search(r"Length = (-?\d+)", tour.read_text())
     if tour_nodes is None or sorted(node for node in tour_nodes if node <= nodes) != list(range(1, nodes + 1)):
         raise NeurouteError(f"LKH wrote no tour of the {nodes} nodes that it was given")
     return float(written[1]) if written else math.inf, tour_nodes
-
-
-def _last_words(process: subprocess.CompletedProcess[str]) -> str:
-    words = " ".join(process.stdout.rpartition("*** Error ***")[2].split())[-200:]
-    if process.returncode < 0:
-        return f"ended by {signal.Signals(-process.returncode).name} {words}".strip()
-    return words or f"no tour, exit status {process.returncode}"
 
 
 def routes_of(tour: list[int], nodes: int) -> list[list[int]]:

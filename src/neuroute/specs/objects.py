@@ -3,14 +3,13 @@
 Each is frozen, has one readable id, and serialises to canonical JSON.
 """
 
-import hashlib
 import json
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from neuroute.core.files import settled_sha256
 from neuroute.problems.registry import entries
 from neuroute.specs.data import SHARD, Dataset, Distribution, Labels, Network, Precision, Problem, Spec, Split
 from neuroute.specs.decodings import Decoding, Start, beam_search
@@ -87,14 +86,7 @@ class GivenRun(Run):
     @property
     def sha256(self) -> str:
         """Of the file's content."""
-        path = Path(self.weights)
-        return _sha256(path, path.stat().st_mtime_ns)
-
-
-@cache
-def _sha256(path: Path, _changed: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return settled_sha256(Path(self.weights))
 
 
 TABLE_FORMATS = ("csv", "md", "tex", "html", "json")

@@ -1,7 +1,6 @@
 """The training stage: a run of the plan -> checkpoint, log and summary."""
 
 import copy
-import hashlib
 import logging
 import platform
 import tempfile
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from neuroute.core import device as devices
 from neuroute.core.device import Threads
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import exclusive, private_folder, read_json, write_json, write_text, write_whole
+from neuroute.core.files import exclusive, private_folder, read_json, sha256, write_json, write_text, write_whole
 from neuroute.core.source import source
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import check_made, label_digests, load_tours
@@ -198,7 +197,7 @@ def train(
             labels = label_digests((labels.id for labels in run.labels), label_dirs)
             made_from: dict[str, Any] = {"labels_sha256": labels}
             if start is not None:
-                made_from["start_sha256"] = hashlib.sha256(start.read_bytes()).hexdigest()
+                made_from["start_sha256"] = sha256(start)
             _export(loop, out, code, describe_checkpoint(planned, network_code), made_from)
     return net.eval()
 
