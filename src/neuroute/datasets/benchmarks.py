@@ -1,7 +1,7 @@
 """Public benchmark instances: which there are, what they hold, and which lie in a folder or come with the package.
 
 `<benchmark>.csv` lists a benchmark's instances: nodes, edge type, the best cost known and a digest of the content, so
-that a file is what it says it is.  `libraries` says what its files are like.
+that a file is what it says it is.  `Library` says what its files are like.
 
 * `tsplib`: TSPLIB's symmetric instances with Euclidean coordinates; the costs are the optima of TSPLIB's own list.
 * `cvrplib`: of CVRPLIB, the sets X (Uchoa et al., 2017), Arnold (Antwerp1 to Flanders2; also called XXL or AGS) and Li
@@ -9,7 +9,7 @@ that a file is what it says it is.  `libraries` says what its files are like.
   routes; Li's are those that its files state, and keep to a limit on routes' lengths that learned solvers ignore.
 * `national`, `vlsi`, `dimacs`: the TSPs of these names in the survey of neural routing solvers (Ba et al., arXiv
   2602.21761), with the best lengths known that it uses; no digests of their content are known, so files are checked by
-  nodes and edge type alone.  Those of `dimacs` are made from their names (`dimacs.py`).
+  nodes and edge type alone.  Those of `dimacs` are made from their names (`make_clustered`).
 * `solomon`: Solomon's instances with time windows of 100 customers, classes R1, RC1 and RC2; the costs are the best
   known ones that Table 7 of mvmoe prints, of ways that are cut after one decimal.
 """

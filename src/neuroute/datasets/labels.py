@@ -95,9 +95,6 @@ class Pages:
         self._saved = time.monotonic()
 
 
-log = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True)
 class _Part:
     """What the manifest says of one shard; its solutions are dropped, so that memory stays that of one shard."""

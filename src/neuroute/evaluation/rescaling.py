@@ -9,13 +9,13 @@ import time
 
 import numpy as np
 
-from neuroute.analysis.rescaling import Parabola, check_factors, fit_parabola
+from neuroute.analysis.rescaling import check_factors, fit_parabola
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.labelled import in_faster_precision
 from neuroute.evaluation.loaded import Arrays, LoadedModel, Rows, describe_test
 from neuroute.problems.tsp import tour_length
-from neuroute.specs.objects import Decoding, RescalingEvaluation, Sweep
+from neuroute.specs.objects import Decoding, RescalingEvaluation
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,15 @@ def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows,
                 evaluation.id, dataset.id, factor, count, len(sweep.factors), lengths[-1], seconds,
             )  # fmt: skip
         fit = fit_parabola(sweep.factors, lengths, f"{evaluation.id}: {dataset.id}")
-        _log_fit(evaluation, sweep, fit)
+        if fit.interior:
+            log.info("%s: %s: best factor %.3f", evaluation.id, dataset.id, fit.best)
+        else:
+            at_an_end = fit.best in (min(sweep.factors), max(sweep.factors))
+            log.warning(
+                "%s: %s: the parabola has no minimum between its factors %g and %g, so the best swept factor, %g, is "
+                "used; %s this size's `factors` in the scale file", evaluation.id, dataset.id, fit.low, fit.high,
+                fit.best, "widen" if at_an_end else "add some near it to",
+            )  # fmt: skip
         fits.append(fit)
         rows += model.rows(evaluation.name, about, Decoding(rescale="best"), {"rescale_factor": fit.best}, total)
         arrays[f"{dataset.id}|factors"] = np.array(sweep.factors, np.float64)
@@ -67,15 +75,3 @@ def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows,
 def _decode(loaded: LoadedModel, coords: np.ndarray, decoding: Decoding) -> np.ndarray:
     """Return tours (count, n) of coords (count, n, 2)."""
     return decode("tsp", loaded.net, coords, decoding, loaded.memory_gb, loaded.run.training.precision).numpy()
-
-
-def _log_fit(evaluation: RescalingEvaluation, sweep: Sweep, fit: Parabola) -> None:
-    if fit.interior:
-        log.info("%s: %s: best factor %.3f", evaluation.id, sweep.dataset.id, fit.best)
-        return
-    at_an_end = fit.best in (min(sweep.factors), max(sweep.factors))
-    log.warning(
-        "%s: %s: the parabola has no minimum between its factors %g and %g, so the best swept factor, %g, is used; "
-        "%s this size's `factors` in the scale file",
-        evaluation.id, sweep.dataset.id, fit.low, fit.high, fit.best, "widen" if at_an_end else "add some near it to",
-    )  # fmt: skip

@@ -6,8 +6,8 @@ loss of the batch and, weighed by `Reinforced.balance`, the sum over encoder lay
 more; here it goes without saying.
 
 Gates draw: noise of each token, and whether a light decoder runs its experts.  Where a batch takes two passes, they
-draw the same in both, see `networks.routing`, as in one with gradients; the draws are those of a generator that is
-seeded by the run and the number of the batch, so a run that is killed ends with the same weights.
+draw the same in both, see `networks.blocks.routing`, as in one with gradients; the draws are those of a generator that
+is seeded by the run and the number of the batch, so a run that is killed ends with the same weights.
 """
 
 from collections.abc import Sequence

@@ -37,7 +37,7 @@ class Decisions:
         experts, nodes).
 
         A query is the row of_current (batch, nodes, width) of where a tour is, and that of of_context (the same) of
-        where it began, or its numbers times of_context (count, width).  limit: see `attention.best_of`.
+        where it began, or its numbers times of_context (count, width).  limit: see `blocks.attention.best_of`.
         """
         batch, heads, nodes, channels = keys.shape
         beyond, deep = -nodes % lanes(), -channels % lanes()
