@@ -11,7 +11,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation import counting, flops
-from neuroute.evaluation.flops import Amount, counts
+from neuroute.evaluation.flops import counts
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import build, parameters
 from neuroute.pipeline.papers.scaling.tables import DecoderOnly
@@ -87,6 +87,8 @@ def test_a_size_takes_what_a_run_of_that_size_takes(name: str, arguments: dict[s
     assert count.parameters == parameters(net)
     for size in (5, 7, 8, 20, 21, 150, 301):
         assert (count.encoder(size), count.decision(size)) == counting.count_at(net, size)
+    for first, last in ((3, 3), (1, 5), (10, 200), (95, 4000), (7, 6)):
+        assert count.decision.total(first, last) == sum(map(count.decision, range(first, last + 1)))
 
 
 def test_amounts_that_go_up_in_steps_lie_between_them() -> None:
@@ -107,19 +109,6 @@ def test_what_is_not_routed_is_not_computed() -> None:
     four, eight = (counts(network("mvmoe:MvMoe", {"experts": m})) for m in (4, 8))
     assert 0 <= eight.encoder(51) - four.encoder(51) - 6 * 51 * 2 * 128 * 4 < 6 * 51 * 16
     assert 0 <= eight.decision(51) - four.decision(51) - 2 * 128 * 4 < 16
-
-
-def staircase(size: int) -> int:
-    return size**2 if size < 17 else 17 * size + max(0, size - 90)
-
-
-def test_pieces_hold_and_add_up() -> None:
-    amount = Amount(counting._pieces(staircase, 3, 1000))
-    assert [start for start, *_ in amount.pieces] == [3, 18, 91]
-    assert all(amount(size) == staircase(size) for size in (3, 16, 17, 18, 90, 91, 92, 1000, 5000))
-    assert amount(1) == staircase(3)
-    for first, last in ((3, 3), (1, 5), (10, 17), (10, 200), (95, 4000), (7, 6)):
-        assert amount.total(first, last) == sum(map(amount, range(first, last + 1)))
 
 
 # -- once -------------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
-def _quick(one_thread: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(efficiency, "REPEATS", 2)
 
 

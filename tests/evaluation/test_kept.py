@@ -5,22 +5,22 @@ Records that were cut or edited are named where they are read.
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from untrained import decoded, evaluated, run_of
+from untrained import CONTEXT, decoded, evaluated, run_of
 
 from neuroute.analysis.rescaling import read_best
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json
 from neuroute.datasets.labels import make_labels
-from neuroute.decoding.cvrp_search import CvrpSearch
-from neuroute.decoding.tsp import TspSearch
-from neuroute.evaluation import loaded
+from neuroute.evaluation import labelled, loaded
 from neuroute.evaluation.difference import read_lengths
+from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import MeasuredSteps
 from neuroute.pipeline.plan.config import load_scale, parse_config
 from neuroute.pipeline.rendering.study import Study
@@ -47,6 +47,20 @@ class Killed(BaseException):
     pass
 
 
+def die_after_each_step(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let each step be kept, and the process end with it; return the number of ends so far, in a list."""
+    monkeypatch.setattr(loaded, "KEEP_EVERY_S", 0.0)
+    save, ends = MeasuredSteps.flush, [0]
+
+    def save_and_die(self: MeasuredSteps) -> None:
+        save(self)
+        ends[0] += 1
+        raise Killed
+
+    monkeypatch.setattr(MeasuredSteps, "flush", save_and_die)
+    return ends
+
+
 def case(folder: Path, name: str) -> tuple[Evaluation, Run]:
     problem, kind, arguments, decodings = CASES[name]
     labels = Labels(dataset=Dataset(problem=problem, n=9, count=7), solver="nearest")
@@ -68,16 +82,7 @@ def test_an_evaluation_that_is_killed_after_any_step_ends_with_the_same_records(
 ) -> None:
     evaluation, run = case(tmp_path, name)
     rows, lengths = measured(tmp_path / "whole", tmp_path / "labels", evaluation, run)
-    monkeypatch.setattr(loaded, "KEEP_EVERY_S", 0.0)
-    save, saves = MeasuredSteps.flush, [0]
-
-    def save_and_die(self: MeasuredSteps) -> None:
-        save(self)
-        saves[0] += 1
-        raise Killed
-
-    monkeypatch.setattr(MeasuredSteps, "flush", save_and_die)
-    killed = tmp_path / "killed"
+    saves, killed = die_after_each_step(monkeypatch), tmp_path / "killed"
     for _ in range(100):
         try:
             again = measured(killed, tmp_path / "labels", evaluation, run)
@@ -95,48 +100,19 @@ def test_an_evaluation_that_is_killed_after_any_step_ends_with_the_same_records(
     assert not [*(killed / "out").rglob(".all/*/*")]
 
 
-@pytest.mark.parametrize(("name", "search"), [("tsp", TspSearch), ("cvrp", CvrpSearch)])
-def test_an_interrupted_re_construction_goes_on_with_the_next_iteration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, search: type
-) -> None:
-    evaluation, run = case(tmp_path, name)
-    monkeypatch.setattr(loaded, "KEEP_EVERY_S", 0.0)
-    begun: list[int] = []
-    reconstruct = search.reconstruct
-
-    def count(self: Any, *args: Any, **more: Any) -> Any:
-        begun.append(more["iterations_before"])
-        for number, now in enumerate(reconstruct(self, *args, **more), more["iterations_before"] + 1):
-            if len(begun) == 2 and number == 4:  # after the warm-up
-                raise Killed
-            yield now
-
-    monkeypatch.setattr(search, "reconstruct", count)
-    with pytest.raises(Killed):
-        measured(tmp_path / "killed", tmp_path / "labels", evaluation, run)
-    assert begun == [0, 0]
-    measured(tmp_path / "killed", tmp_path / "labels", evaluation, run)
-    assert begun[2:4] == [0, 3]  # another warm-up; then after the third iteration
-
-
 def test_parts_share_the_work_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from neuroute.evaluation import driver, labelled
-
     evaluation, run = case(tmp_path, "tsp")
-    rows, lengths = measured(tmp_path / "whole", tmp_path / "labels", evaluation, run)
+    rows, lengths = measured(tmp_path, tmp_path / "labels", evaluation, run)
+    shutil.rmtree(tmp_path / "out")
     done: list[str] = []
     measure = labelled.measure
     monkeypatch.setattr(labelled, "measure", lambda *a: done.append(a[1].decoding.name) or measure(*a))
-    write, evaluate = driver.write_records, driver.evaluate
-    monkeypatch.setattr(driver, "write_records", lambda *a: pytest.fail("a part wrote records"))
+    records, context = tmp_path / "out" / "all.csv", replace(CONTEXT, label_dirs=[tmp_path / "labels"])
     for k in (1, 0):
-        monkeypatch.setattr("untrained.evaluate", lambda *a, k=k: evaluate(*a, part=(k, 2)))
-        with pytest.raises(FileNotFoundError):
-            evaluated(tmp_path / "parts", evaluation, run, label_dirs=[tmp_path / "labels"])
+        evaluate(evaluation, run, tmp_path / "model.safetensors", records, context, part=(k, 2))
+        assert not records.exists()
     assert done == ["beam2-batch4", "rrc5-batch4", "prc4-nearest-l6-batch4"]
-    monkeypatch.setattr(driver, "write_records", write)
-    monkeypatch.setattr("untrained.evaluate", evaluate)
-    again = measured(tmp_path / "parts", tmp_path / "labels", evaluation, run)
+    again = measured(tmp_path, tmp_path / "labels", evaluation, run)
     assert len(done) == 3
     pd.testing.assert_frame_equal(again[0], rows)
     assert list(again[1]) == list(lengths)
@@ -144,20 +120,16 @@ def test_parts_share_the_work_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_another_model_has_measured_is_of_no_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluation, run = case(tmp_path, "tsp")
-    monkeypatch.setattr(loaded, "KEEP_EVERY_S", 0.0)
-    monkeypatch.setattr(MeasuredSteps, "finish", lambda self: None)
-    rows, _ = measured(tmp_path / "out", tmp_path / "labels", evaluation, run)
-    read = []
-    monkeypatch.setattr(
-        MeasuredSteps, "measure_once", lambda self, name, measure, **_: read.append(self.load(name)) or measure()
-    )
-    same, _ = measured(tmp_path / "out", tmp_path / "labels", evaluation, run)
-    assert None not in read
-    read.clear()
-    other = run.network.model_copy(update={"arguments": run.network.arguments | {"depth": 2}})
-    measured(tmp_path / "out", tmp_path / "labels", evaluation, run.model_copy(update={"network": other}))
-    assert set(read) == {None}
-    pd.testing.assert_frame_equal(rows, same)
+    deeper = run.network.model_copy(update={"arguments": run.network.arguments | {"depth": 2}})
+    other = run.model_copy(update={"network": deeper})
+    rows, _ = measured(tmp_path / "whole", tmp_path / "labels", evaluation, other)
+    with monkeypatch.context() as killing:
+        die_after_each_step(killing)
+        for _ in range(20):  # of about 30
+            with pytest.raises(Killed):
+                measured(tmp_path / "killed", tmp_path / "labels", evaluation, run)
+    again, _ = measured(tmp_path / "killed", tmp_path / "labels", evaluation, other)
+    pd.testing.assert_frame_equal(again, rows)
 
 
 def test_two_processes_do_not_measure_the_same(tmp_path: Path) -> None:

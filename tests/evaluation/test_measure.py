@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from untrained import decoded, evaluated, ready, run_of
+from untrained import Arrays, decoded, evaluated, ready, run_of
 
 from neuroute.api.published import import_test_set
 from neuroute.core.device import memory_budget_gb
@@ -40,14 +40,16 @@ def store(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_measure(folder: Path, evaluation: Evaluation = EVALUATION, run: Run = RUN, **changes: Any) -> pd.DataFrame:
-    return evaluated(folder, evaluation, run, label_dirs=[folder / "labels"], **changes)[0]
+def run_measure(
+    folder: Path, evaluation: Evaluation = EVALUATION, run: Run = RUN, net: Any = None, **changes: Any
+) -> tuple[pd.DataFrame, Arrays]:
+    return evaluated(folder, evaluation, run, net, label_dirs=[folder / "labels"], **changes)
 
 
 def test_gaps_are_ratios_of_means_and_lengths_are_kept(store: Path, caplog: pytest.LogCaptureFixture) -> None:
     """And the log tells of each test."""
     with caplog.at_level(logging.INFO):
-        records = run_measure(store)
+        records, lengths = run_measure(store)
     coords = dataset_coordinates(LABELS.dataset)
     reference = tour_length(coords, load_tours(LABELS, [store / "labels"]))
     net = ready(NETWORK)
@@ -59,9 +61,8 @@ def test_gaps_are_ratios_of_means_and_lengths_are_kept(store: Path, caplog: pyte
         assert f"{LABELS.dataset.id}, {decoding.name}: gap {rows.value['gap_pct']:.2f} %" in caplog.text
         assert rows.value["length"] == pytest.approx(own.mean())
         assert rows.value["parameters"] == sum(p.numel() for p in net.parameters())
-        with np.load(store / "out" / "tests.npz") as lengths:
-            np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{decoding.name}"], own)
-            np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|reference"], reference)
+        np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{decoding.name}"], own)
+        np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|reference"], reference)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -70,7 +71,7 @@ def test_weights_that_are_no_numbers_are_refused(store: Path, value: float) -> N
     with torch.no_grad():
         next(net.parameters()).flatten()[0] = value
     with pytest.raises(NeurouteError, match="not finite"):
-        evaluated(store, EVALUATION, RUN, net, label_dirs=[store / "labels"])
+        run_measure(store, net=net)
     assert not list((store / "out").glob("*.csv"))
 
 
@@ -78,9 +79,9 @@ def test_weights_are_those_that_the_training_stated(store: Path) -> None:
     (store / "run.json").write_text(json.dumps({"weights_sha256": weights_digest(ready(NETWORK))}))
     run_measure(store)
     with pytest.raises(NeurouteError, match="differ from run.json"):
-        evaluated(store, EVALUATION, RUN, ready(NETWORK, seed=1), label_dirs=[store / "labels"])
+        run_measure(store, net=ready(NETWORK, seed=1))
     (store / "run.json").write_text("{}")  # as trainings left it before they stated a digest
-    evaluated(store, EVALUATION, RUN, ready(NETWORK, seed=1), label_dirs=[store / "labels"])
+    run_measure(store, net=ready(NETWORK, seed=1))
 
 
 def test_nothing_is_shorter_than_a_proven_optimum(store: Path) -> None:
@@ -105,15 +106,14 @@ def test_other_code_and_missing_labels_are_refused(store: Path) -> None:
 def test_milestones_of_reconstruction_are_records_of_their_own(store: Path) -> None:
     """One run to the last milestone gives what separate runs of each budget give, greedy included."""
     rrc = Decoding(method="rrc", iterations=6, milestones=(0, 2, 6))
-    records = run_measure(store, decoded(RUN, (LABELS, rrc)))
+    records, lengths = run_measure(store, decoded(RUN, (LABELS, rrc)))
     assert list(records.decoding.unique()) == ["greedy", "rrc2", "rrc6"]
     coords = torch.from_numpy(dataset_coordinates(LABELS.dataset))
     net = ready(NETWORK)
-    with np.load(store / "out" / "tests.npz") as lengths:
-        for iterations, name in ((0, "greedy"), (2, "rrc2"), (6, "rrc6")):
-            decoding = Decoding(method="rrc", iterations=iterations)
-            own = tour_length(coords.numpy(), decode("tsp", net, coords, decoding).numpy())
-            np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{name}"], own)
+    for iterations, name in ((0, "greedy"), (2, "rrc2"), (6, "rrc6")):
+        decoding = Decoding(method="rrc", iterations=iterations)
+        own = tour_length(coords.numpy(), decode("tsp", net, coords, decoding).numpy())
+        np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{name}"], own)
     times = records[records.metric == "time_s"].value
     assert times.is_monotonic_increasing
 
@@ -134,7 +134,7 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
     if problem == "tsp":
         beam = Decoding(method="beam", beam=2)
         decodings += (Decoding(method="rrc", iterations=3), beam, beam.model_copy(update={"starts": "all"}))
-    records = run_measure(tmp_path, decoded(run, *((labels, decoding) for decoding in decodings)), run)
+    records, _ = run_measure(tmp_path, decoded(run, *((labels, decoding) for decoding in decodings)), run)
     kind_, c, nodes = spec_of(labels), counts(network), labels.dataset.nodes
     instances = kind_.instances(labels.dataset)
     for decoding in decodings:

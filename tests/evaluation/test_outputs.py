@@ -14,8 +14,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_writable
 from neuroute.specs.objects import Network
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 COORDS = np.random.default_rng(0).random((2, 9, 2))
 TSP = tsp_text([(0, 0), (5, 1), (9, 0), (10, 8), (4, 9)])
 
@@ -56,24 +54,23 @@ def test_a_folder_without_rights_is_one_line(tmp_path: Path) -> None:
         check_writable("--save", tmp_path / "closed" / "a.sol")
 
 
-@pytest.mark.parametrize("option", ["--out", "--save"])
-def test_nothing_is_solved_in_vain(tmp_path: Path, model: Path, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("command", "option", "ending"),
+    [("solve", "--out", ".svg"), ("solve", "--save", ".tour"), ("evaluate", "--out", ".csv")],
+)
+def test_nothing_is_computed_in_vain(
+    tmp_path: Path, model: Path, command: str, option: str, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "t.tsp").write_text(TSP)
-    monkeypatch.setattr(solve, "solve_by_model", lambda *_, **__: pytest.fail("it has begun to solve"))
-    for place, why in no_place(tmp_path, ".svg" if option == "--out" else ".tour").items():
-        drawing = () if option == "--out" else ("--out", tmp_path / "t.svg")
-        said = refused("solve", tmp_path / "t.tsp", "--model", model, option, place, *drawing)
+    for module, begin in ((solve, "solve_by_model"), (user, "decode_timed")):
+        monkeypatch.setattr(module, begin, lambda *_, **__: pytest.fail("it has begun to solve"))
+    given = (command, *(("--data",) if command == "evaluate" else ()), tmp_path / "t.tsp", "--model", model)
+    drawing = ("--out", tmp_path / "t.svg") if option == "--save" else ()
+    for place, why in no_place(tmp_path, ending).items():
+        said = refused(*given, option, place, *drawing)
         assert why in said
         assert said.startswith(f"error: {option} ")
     assert not (tmp_path / "t.svg").exists()
-
-
-def test_nothing_is_measured_in_vain(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    np.savez(tmp_path / "d.npz", coords=COORDS)
-    monkeypatch.setattr(user, "decode_timed", lambda *_: pytest.fail("it has begun to solve"))
-    for place, why in no_place(tmp_path, ".csv").items():
-        said = refused("evaluate", "--model", model, "--data", tmp_path / "d.npz", "--out", place)
-        assert why in said
     assert not (tmp_path / "folder.npz").exists()
 
 

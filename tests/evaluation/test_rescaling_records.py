@@ -58,9 +58,9 @@ def test_records_and_arrays_agree(tmp_path: Path) -> None:
         own = records[records.test == dataset.id].set_index(["decoding", "metric"]).value
         assert own["greedy-rescalebest", "rescale_factor"] == pytest.approx(best)
         factors, lengths = arrays[f"{dataset.id}|factors"], arrays[f"{dataset.id}|lengths"]
-        np.testing.assert_allclose(arrays[f"{dataset.id}|parabola"], np.polyfit(factors, lengths, 2), rtol=1e-6)
-        if not interior:
-            assert best == factors[lengths.argmin()]
+        a, b, _ = parabola = np.polyfit(factors, lengths, 2)
+        np.testing.assert_allclose(arrays[f"{dataset.id}|parabola"], parabola, rtol=1e-6)
+        assert best == pytest.approx(-b / (2 * a) if interior else factors[lengths.argmin()])
     assert set(records.metric) == {"length", "time_s", "rescale_factor"}
     assert (records.value > 0).all()
     assert set(records.reference) == {"none"}

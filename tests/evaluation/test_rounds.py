@@ -151,9 +151,9 @@ def test_arrays(start: str, tmp_path: Path) -> None:
     assert arrays["attention"].shape == (3, R + 1, N)
     assert str(arrays["start"]) == start
     initial = np.asarray(greedy) if start == "greedy" else get(start).solve(coords[0], 0)
-    if int(arrays["iteration"]) == 1:
-        assert length_of(coords[0], arrays["before"]) == pytest.approx(length_of(coords[0], initial))
     assert len(arrays["rounds"]) == PRC.iterations
+    lengths = [length_of(coords[0], initial), *arrays["rounds"]]
+    assert length_of(coords[0], arrays["before"]) == pytest.approx(lengths[int(arrays["iteration"]) - 1])
 
 
 def test_self_attention_has_no_representatives_that_look(tmp_path: Path) -> None:

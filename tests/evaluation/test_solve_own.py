@@ -10,16 +10,14 @@ import torch
 from untrained import done, refused, tsp_text, untrained, vrp_text
 
 from neuroute.api.files import load
-from neuroute.api.solution import Solution
 from neuroute.api.solve import solve_file
 from neuroute.core.digest import locate
 from neuroute.decoding.decode import decode
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
+from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import read_solution, read_tour
 from neuroute.problems.vrp import from_routes
 from neuroute.specs.objects import Decoding, Network
-
-pytestmark = pytest.mark.usefixtures("one_thread")
 
 NODES = 30
 POINTS = np.random.default_rng(7).integers(0, 1000, (NODES, 2))
@@ -77,12 +75,6 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.vrp").write_text(vrp())
 
 
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A drawing takes longer than the search on so few nodes."""
-    monkeypatch.setattr(Solution, "plot", lambda *_: None)
-
-
 # -- files ----------------------------------------------------------------------------------------------------------
 
 OPTIONS: list[tuple[tuple[str, ...], Decoding]] = [
@@ -113,7 +105,7 @@ def test_files_are_solved_as_decoding_does(
 ) -> None:
     net, _ = load_checkpoint(models[name])
     ending, save = (".vrp", "m.sol") if net.problem == "cvrp" else (".tsp", "m.tour")
-    text = done("solve", f"mine{ending}", "--model", models[name], "--save", save, "--out", "m.svg", *options)
+    text = done("solve", f"mine{ending}", "--model", models[name], "--save", save, *options)
     if net.problem == "cvrp":
         routing = load(tmp_path / "mine.vrp")
         routes, length = read_solution(tmp_path / save)
@@ -132,49 +124,48 @@ def test_files_are_solved_as_decoding_does(
 # -- solutions of the user's ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", ["tsp", "icam"])
-def test_a_tour_that_is_brought_gets_shorter_and_is_kept(tmp_path: Path, models: dict[str, Path], model: str) -> None:
-    (tmp_path / "own.tour").write_text(tour([int(i) for i in np.random.default_rng(0).permutation(NODES) + 1]))
-    instance = load(tmp_path / "mine.tsp")
-    before = instance.length(read_tour(tmp_path / "own.tour", instance))
-    out, save = tmp_path / "t.svg", tmp_path / "better.tour"
-    options = ("--prc", 40, "--longest", 12, "--from", tmp_path / "own.tour", "--out", out, "--save", save)
-    text = done("solve", tmp_path / "mine.tsp", "--model", models[model], *options)
-    after = instance.length(read_tour(save, instance))
+def length_of(instance: Instance, path: Path) -> float:
+    """Of a file's solution, in the instance's own distances, as it states itself."""
+    if path.suffix == ".tour":
+        return instance.length(read_tour(path, instance))
+    routes, stated = read_solution(path)
+    instance.check(routes, path.name)
+    assert stated in (None, instance.cost(routes))
+    return instance.cost(routes)
+
+
+@pytest.mark.parametrize(
+    ("model", "ending", "drawing"), [("tsp", ".tour", "t.svg"), ("icam", ".tour", "t.svg"), ("cvrp", ".sol", "r.png")]
+)
+def test_a_solution_that_is_brought_gets_shorter_and_is_kept(
+    tmp_path: Path, models: dict[str, Path], model: str, ending: str, drawing: str
+) -> None:
+    own, save, out = (tmp_path / name for name in (f"own{ending}", f"better{ending}", drawing))
+    own.write_text(sol(ALONE) if model == "cvrp" else tour((np.random.default_rng(0).permutation(NODES) + 1).tolist()))
+    file = tmp_path / ("mine.vrp" if model == "cvrp" else "mine.tsp")
+    instance = load(file)
+    before, options = length_of(instance, own), ("--model", models[model], "--out", out, "--save", save)
+    text = done("solve", file, *options, "--prc", 40, "--longest", 12, "--from", own)
+    after = length_of(instance, save)
     assert after < 0.9 * before
-    assert f"mine: n=30, length {after:,.0f} (EUC_2D), before {before:,.0f}" in text
-    assert f"tour in {out}" in text
-    assert out.read_text().rstrip().endswith("</svg>")
-    options = ("--prc", 5, "--from", save, "--out", out, "--save", save)
-    text = done("solve", tmp_path / "mine.tsp", "--model", models[model], *options)
-    assert instance.length(read_tour(save, instance)) <= after
+    size = f"n=29, {len(read_solution(save)[0])} routes" if model == "cvrp" else "n=30"
+    assert f"mine: {size}, length {after:,.0f} (EUC_2D), before {before:,.0f}" in text
+    assert f"{'routes' if model == 'cvrp' else 'tour'} in {out}" in text
+    assert out.stat().st_size > 1000
+    done("solve", file, *options, "--prc", 5, "--from", save)
+    assert length_of(instance, save) <= after
 
 
-def test_routes_that_are_brought_get_shorter_and_are_kept(tmp_path: Path, models: dict[str, Path]) -> None:
-    (tmp_path / "own.sol").write_text(sol(ALONE))
-    instance = load(tmp_path / "mine.vrp")
-    before, save = instance.cost(ALONE), tmp_path / "better.sol"
-    said, _ = solve_file(
-        tmp_path / "mine.vrp", models["cvrp"], PRC, tmp_path / "r.png", "cpu", start=tmp_path / "own.sol", save=save
-    )
-    routes, stated = read_solution(save)
-    instance.check(routes, "better")
-    assert stated == instance.cost(routes) < 0.9 * before
-    assert f"mine: n=29, {len(routes)} routes, length {stated:,.0f} (EUC_2D), before {before:,.0f}" in said
-    assert (tmp_path / "r.png").stat().st_size > 1000
-
-
-@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("kind", ["ATT", "GEO", "CEIL_2D", "EUC_2D"])
 def test_nothing_gets_longer_in_the_files_own_distances(tmp_path: Path, models: dict[str, Path], kind: str) -> None:
     points = np.random.default_rng(3).integers(-60, 60, (NODES, 2)) if kind == "GEO" else POINTS % 40
     (tmp_path / "mine.tsp").write_text(tsp(points, kind))
     instance, save = load(tmp_path / "mine.tsp"), tmp_path / "own.tour"
     save.write_text(tour(list(range(1, NODES + 1))))
-    lengths = [instance.length(read_tour(save, instance))]
+    lengths = [length_of(instance, save)]
     for _ in range(4):
-        solve_file(tmp_path / "mine.tsp", models["tsp"], PRC, tmp_path / "t.svg", "cpu", start=save, save=save)
-        lengths.append(instance.length(read_tour(save, instance)))
+        solve_file(tmp_path / "mine.tsp", models["tsp"], PRC, None, "cpu", start=save, save=save)
+        lengths.append(length_of(instance, save))
     assert lengths == sorted(lengths, reverse=True)
     assert lengths[-1] < lengths[0]
 
@@ -185,7 +176,7 @@ def test_a_best_known_solution_stays_what_it_is_in_the_librarys_distances(
     path = public("benchmarks/cvrplib_x/X-n101-k25.vrp")
     best = path.with_suffix(".sol")
     how = Decoding(method="prc", iterations=10)
-    said, _ = solve_file(path, models["cvrp"], how, tmp_path / "x.svg", "cpu", start=best, save=tmp_path / "x.sol")
+    said, _ = solve_file(path, models["cvrp"], how, None, "cpu", start=best, save=tmp_path / "x.sol")
     assert "length 27,591 (EUC_2D), before 27,591" in said
     assert read_solution(tmp_path / "x.sol")[1] == 27591
     other = path.with_name("X-n106-k14.sol")

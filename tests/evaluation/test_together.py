@@ -114,6 +114,6 @@ def test_nothing_is_written_when_a_part_fails(store: Path) -> None:
     out.unlink(missing_ok=True)
     labels = LABELS.model_copy(update={"dataset": Dataset(n=9, count=10, split="train")})  # not solved
     missing = Test(run=RUN.id, labels=labels)
-    with pytest.raises(NeurouteError):
+    with pytest.raises(NeurouteError, match="neuroute label"):
         measured(store, Evaluation(run=RUN.id, group="all", measurements=(SWEEP, missing)))
     assert not out.exists()

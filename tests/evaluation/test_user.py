@@ -47,6 +47,12 @@ def data(tmp_path: Path) -> Path:
 MANY_STARTS = Network(
     kind="neuroute.networks.icam:Icam", arguments={"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20}
 )
+CVRP_NETWORK = Network(
+    kind="neuroute.networks.lehd:LehdCvrp",
+    arguments={"depth": 1, "width": 8, "heads": 2, "feed_forward": 8, "train_nodes": 20},
+)
+DEMAND, CAPACITY = np.tile([0, 3, 1, 4, 1, 5, 2, 6, 5], (5, 1)), np.full(5, 11)
+ROUTES = np.tile([[*range(1, 9)], [1, 0, 0, 1, 0, 1, 0, 1]], (5, 1, 1))
 RRC, BEAM = Decoding(method="rrc", iterations=3), Decoding(method="beam", beam=2)
 INSERTION = Decoding(method="prc", iterations=3, start="insertion", longest=5)
 
@@ -64,17 +70,26 @@ INSERTION = Decoding(method="prc", iterations=3, start="insertion", longest=5)
         (MANY_STARTS, "--decoding multistart4", Decoding(starts=4)),
         (MANY_STARTS, "--images 3", Decoding(images=3)),
         (MANY_STARTS, "--starts all --augment", Decoding(starts="all", augment=True)),
+        (CVRP_NETWORK, "", Decoding()),
+        (CVRP_NETWORK, "--rrc 3", RRC),
+        (CVRP_NETWORK, "--prc 3 --start insertion --longest 5", INSERTION),
     ],
 )
-def test_numbers_are_those_of_the_decoded_tours(
+def test_numbers_are_those_of_the_decoded_solutions(
     tmp_path: Path, data: Path, network: Network, options: str, decoding: Decoding
 ) -> None:
     model, out = untrained(tmp_path / "m.safetensors", network, "x/y"), tmp_path / "out" / "records.csv"
+    count, n, net = 2 if "--limit" in options else 5, 9, load_model(model, "cpu").net
+    if network is CVRP_NETWORK:
+        node, via_depot = ROUTES.swapaxes(0, 1)
+        np.savez(data, coords=COORDS, demand=DEMAND, capacity=CAPACITY, node=node, via_depot=via_depot)
+        seen, n = Vrp(COORDS.astype(np.float32), DEMAND, CAPACITY), 8
+        solutions = decode("cvrp", net, seen, decoding).numpy()
+        own, reference = (cost(Vrp(COORDS, DEMAND, CAPACITY), each) for each in (solutions, ROUTES))
+    else:
+        tours = decode("tsp", net, COORDS.astype(np.float32), decoding).numpy()
+        own, reference = (tour_length(COORDS, each)[:count] for each in (tours, TOURS))
     text = done("evaluate", "--model", model, "--data", data, "--out", out, *options.split())
-    count = 2 if "--limit" in options else 5
-    net = load_model(model, "cpu").net
-    own = tour_length(COORDS, decode("tsp", net, COORDS.astype(np.float32), decoding).numpy())[:count]
-    reference = tour_length(COORDS, TOURS)[:count]
     records = pd.read_csv(out)
     assert tuple(records.columns) == COLUMNS
     values = records.set_index("metric").value
@@ -84,7 +99,7 @@ def test_numbers_are_those_of_the_decoded_tours(
     assert (records.n_instances == count).all()
     with np.load(out.with_suffix(".npz")) as file:
         np.testing.assert_allclose(file[f"mine|{decoding.name}"], own)
-    assert f"mine: {count} instances, n = 9" in text
+    assert f"mine: {count} instances, n = {n}" in text
     assert f"{values['gap_pct']:.3f} % (of mean lengths)" in text
     assert f"{values['length']:.5f}" in text
     assert decoding.name in text
@@ -133,35 +148,6 @@ def test_instances_of_one_size_with_references_and_without_are_kept_apart(tmp_pa
     np.testing.assert_array_equal(kept, result.lengths[with_reference_first])
 
 
-CVRP_NETWORK = Network(
-    kind="neuroute.networks.lehd:LehdCvrp",
-    arguments={"depth": 1, "width": 8, "heads": 2, "feed_forward": 8, "train_nodes": 20},
-)
-
-
-@pytest.mark.parametrize(
-    "decoding",
-    [Decoding(), Decoding(method="rrc", iterations=2), Decoding(method="prc", iterations=2, start="insertion")],
-)
-def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None:
-    untrained(tmp_path / "c", CVRP_NETWORK, "scaling/c")
-    demand = np.tile([0, 3, 1, 4, 1, 5, 2, 6, 5], (5, 1))
-    order, via = np.tile(np.arange(1, 9), (5, 1)), np.tile([1, 0, 0, 1, 0, 1, 0, 1], (5, 1))
-    solution = {"node": order, "via_depot": via}
-    np.savez(tmp_path / "mine.npz", coords=COORDS, demand=demand, capacity=np.full(5, 11), **solution)
-    model, instances = load_model(tmp_path / "c", "cpu"), read_instances(tmp_path / "mine.npz")
-    text = str(evaluate(model, instances, decoding, None, tmp_path / "r.csv"))
-    problem = Vrp(COORDS.astype(np.float32), demand, np.full(5, 11))
-    own = cost(Vrp(COORDS, demand, problem.capacity), decode("cvrp", model.net, problem, decoding).numpy())
-    reference = cost(Vrp(COORDS, demand, problem.capacity), np.stack([order, via], axis=1))
-    values = pd.read_csv(tmp_path / "r.csv").set_index("metric").value
-    assert values["length"] == pytest.approx(own.mean())
-    assert values["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
-    assert "5 instances, n = 8" in text
-    with pytest.raises(NeurouteError, match="mine: holds TSP instances, but scaling/c solves CVRP"):
-        evaluate(model, MINE, decoding, None, None)
-
-
 def test_names_are_found_in_the_config_s_folder_and_in_the_plan(
     tmp_path: Path, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +192,9 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
         assert message in refused("evaluate", *arguments, "--out", tmp_path / "r.csv")
     assert "written as .csv" in refused("evaluate", "--model", checkpoint, "--data", data, "--out", tmp_path / "r.txt")
     assert not list(tmp_path.glob("r.*"))
-    cvrp = Instances.of_batch("c", Vrp(COORDS, np.ones((5, 9), int), np.full(5, 3)), "cvrp")
+    cvrp = Instances.of_batch("c", Vrp(COORDS, DEMAND, CAPACITY), "cvrp")
     with pytest.raises(NeurouteError, match="c: holds CVRP instances, but scaling/x solves TSP"):
         evaluate(load_model(checkpoint, "cpu"), cvrp, Decoding(), None, None)
+    model = load_model(untrained(tmp_path / "c", CVRP_NETWORK, "scaling/c"), "cpu")
+    with pytest.raises(NeurouteError, match="mine: holds TSP instances, but scaling/c solves CVRP"):
+        evaluate(model, MINE, Decoding(), None, None)

@@ -20,7 +20,7 @@ from neuroute.evaluation import flops, labelled
 from neuroute.networks.weights import parameters
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import parse
-from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes, valid
+from neuroute.problems.vrp import Vrp, from_routes, lengths, valid
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.specs.objects import ConstructionEvaluation, Dataset, Decoding, Labels, Network
 
@@ -123,19 +123,6 @@ def test_instances_on_set_x_s_grid_are_divided_by_it(largest: int, per_axis: boo
     expected = (coords / 1000).astype(np.float32) if divided else cvrp.coords[0]
     np.testing.assert_array_equal(seen.coords[0], expected)
     assert seen.coords.dtype == np.float32
-
-
-def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[[str], Path]) -> None:
-    net, folder = ready(NETWORK), public("benchmarks")
-    records, arrays = on_benchmark(tmp_path, folder, "cvrplib", ["X-n101-k25"], RUN, **LIMITS)
-    instance = load(folder / "cvrplib_x" / "X-n101-k25.vrp")
-    seen = Vrp((instance.coords / 1000).astype(np.float32)[None], instance.demand[None], np.array([206]))
-    routes = to_routes(decode("vrp", net, seen, MULTI)[0].numpy())
-    values = records.set_index("metric").value
-    assert set(records.n) == {101}
-    assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / 27591 - 1))
-    assert values["gap_pct"] == pytest.approx(100 * (instance.length(routes, False) / 27591 - 1))
-    np.testing.assert_allclose(arrays["multistart"], [instance.length(routes, False)])
 
 
 # -- Solomon ----------------------------------------------------------------------------------------------------------
