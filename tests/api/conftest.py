@@ -20,3 +20,8 @@ def built() -> None:
     for problem in ("tsp", "cvrp", "ovrptw"):
         with limited.borrow() as process:
             process.call("neuroute.api.within_time:start_of_search", 120.0, neuroute.generate(problem, 10)[0])
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(one_thread: None) -> None:
+    """All networks here are too small for threads to help."""

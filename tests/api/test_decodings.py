@@ -14,8 +14,6 @@ from neuroute.specs.decodings import parse_decoding
 from neuroute.specs.objects import Decoding, Network
 from stand_ins import Ship
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 NAMED = {
     "greedy": {},
     "multistart": {"starts": "all"},

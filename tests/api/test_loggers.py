@@ -14,8 +14,6 @@ from refusals import one_line
 import neuroute
 import own_parts
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 def train(folder: Path, logger: str, **more: Any) -> Path:
     settings: dict[str, Any] = {"n": 8, "batches": 4, "batch_size": 4, "validations": 2, "validate_on": 4, **more}

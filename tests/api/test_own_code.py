@@ -68,13 +68,13 @@ def test_a_saved_checkpoint_finds_its_class_by_its_code_alone(tmp_path: Path, mo
     text = (ROOT / "docs" / "examples" / "swiglu.py").read_text()
     for name in ("own_saved", "own_other"):
         Path(f"{name}.py").write_text(text)
-    made = "import neuroute, {0}; neuroute.train({0}.SwigluDecoderOnly, **{1})".format
+    made = "neuroute.train({0}.SwigluDecoderOnly, **{1}).save('{0}.safetensors')".format
     arguments = {"depth": 1, "width": 16, "heads": 2}
     how = {"n": 8, "how": "labels", "arguments": arguments, "batches": 1, "batch_size": 4, "validations": 1}
     how |= {"validate_on": 4, "solver": "nearest", "workers": 1, "device": "cpu", "threads": 1}
-    for name in ("own_saved", "own_other"):
-        code = f"{made(name, how | {'name': name})}.save('{name}.safetensors')"
-        subprocess.run([sys.executable, "-c", code], check=True)
+    trainings = [made(name, how | {"name": name}) for name in ("own_saved", "own_other")]
+    code = "\n".join(["import neuroute, own_saved, own_other", *trainings])
+    subprocess.run([sys.executable, "-c", code], check=True)
     assert neuroute.load_model("own_saved.safetensors", "cpu").name == "python/own_saved"
     Path("own_other.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n{text}")
     with one_line("own_other.safetensors: holds Swiglu.*code is missing or changed; give own_other:SwigluDecoderOnly="):

@@ -3,6 +3,7 @@
 Right lengths are from all permutations, or by hand.
 """
 
+from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import neuroute
 from neuroute.api.evaluate import doubts
 from neuroute.api.files import load, load_all, read_instances
 from neuroute.core.errors import NeurouteError
+from neuroute.problems.instances.instance import Instance
 
 TSP = """NAME : t
 TYPE : TSP
@@ -86,6 +88,11 @@ SOLOMON = (
 )
 
 
+def read(folder: Path, text: str, name: str = "a.vrp", ignore: Sequence[str] = ()) -> Instance:
+    (folder / name).write_text(text)
+    return load(folder / name, ignore=ignore)
+
+
 def shortest(text: str, tmp_path: Path) -> float:
     """The least length of all tours of what is read of a text."""
     (tmp_path / "a.tsp").write_bytes(text.encode("latin1"))
@@ -132,22 +139,17 @@ def test_exact_distances_are_read_in_every_library(tmp_path: Path) -> None:
     best = min(sum(np.hypot(*(own[a] - own[b])) for a, b in zip(t, (*t[1:], 0), strict=True)) for t in tours)
     assert shortest(f"{head}{points}EOF\n", tmp_path) == pytest.approx(best, rel=1e-12)
     routes = [[2, 5], [1, 3], [4]]
-    (tmp_path / "a.vrp").write_text(VRP.replace("EUC_2D", "EXACT_2D"))
-    (tmp_path / "b.vrp").write_text(VRP)
-    exact, rounded = load(tmp_path / "a.vrp"), load(tmp_path / "b.vrp")
+    exact, rounded = (read(tmp_path, VRP.replace("EUC_2D", kind)) for kind in ("EXACT_2D", "EUC_2D"))
     assert (exact.cost(routes), rounded.cost(routes)) == (pytest.approx(141.75, abs=0.005), 142)
 
 
 def test_type_is_judged_first_and_by_its_first_word(tmp_path: Path) -> None:
-    (tmp_path / "a.vrp").write_text(VRP.replace("CVRP", "CVRP (symmetric)"))
-    assert load(tmp_path / "a.vrp").variant == "CVRP"
-    (tmp_path / "b.vrp").write_text(ACVRP)
-    instance = load(tmp_path / "b.vrp")
+    assert read(tmp_path, VRP.replace("CVRP", "CVRP (symmetric)")).variant == "CVRP"
+    instance = read(tmp_path, ACVRP)
     routes = [[[a, b], [c]] for a, b, c in permutations((1, 2, 3))]
     assert (instance.variant, min(map(instance.cost, [*routes, [[1], [2], [3]]]))) == ("ACVRP", 16)
     for ending, text in ((".vrp", TSP), (".tsp", VRP), (".txt", TSP)):  # whatever the file is called
-        (tmp_path / f"c{ending}").write_text(text)
-        assert load(tmp_path / f"c{ending}").variant == ("TSP" if text == TSP else "CVRP")
+        assert read(tmp_path, text, f"c{ending}").variant == ("TSP" if text == TSP else "CVRP")
 
 
 @pytest.mark.parametrize(
@@ -178,16 +180,14 @@ def test_type_is_judged_first_and_by_its_first_word(tmp_path: Path) -> None:
 def test_other_problems_are_refused_by_name_and_without_a_guess(
     tmp_path: Path, name: str, text: str, message: str
 ) -> None:
-    (tmp_path / name).write_text(text)
     with pytest.raises(NeurouteError, match=message) as error:
-        load(tmp_path / name)
+        read(tmp_path, text, name)
     assert "did you mean" not in str(error.value)
 
 
 def test_slips_of_names_that_are_read_are_guessed(tmp_path: Path) -> None:
-    (tmp_path / "a.vrp").write_text(VRP.replace("DEMAND_SECTION", "DEMANDS_SECTION"))
     with one_line("did you mean DEMAND_SECTION"):
-        load(tmp_path / "a.vrp")
+        read(tmp_path, VRP.replace("DEMAND_SECTION", "DEMANDS_SECTION"))
 
 
 # -- what lies beside a file ------------------------------------------------------------------------------------------
@@ -206,9 +206,8 @@ def test_slips_of_names_that_are_read_are_guessed(tmp_path: Path) -> None:
 def test_a_solution_beside_an_instance_warns_and_never_blocks(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, last: str, known: float | None, message: str
 ) -> None:
-    (tmp_path / "plain.vrp").write_text(VRP)
     (tmp_path / "plain.sol").write_text(f"Route #1: 2 5\nRoute #2: 1 3\nRoute #3: 4\n{last}\n")
-    assert load(tmp_path / "plain.vrp").best_known == known
+    assert read(tmp_path, VRP, "plain.vrp").best_known == known
     assert message in caplog.text
     assert bool(caplog.text) == bool(message)
 
@@ -244,14 +243,11 @@ def test_xml100_lies_in_two_folders_and_is_measured_as_one_set(tmp_path: Path) -
 def test_time_windows_of_vrplib_are_those_of_solomon_s_columns(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "a.vrp").write_text(WINDOWS)
     of_lkh = WINDOWS.replace("VRPTW", "CVRPTW").replace(SERVICE, "").replace("CAPACITY", "SERVICE_TIME : 5\nCAPACITY")
-    (tmp_path / "b.vrp").write_text(of_lkh)
     rows = "0 40 40 0 0 400 0\n1 22 22 6 0 300 5\n2 36 26 4 0 300 5\n3 21 45 5 0 300 5\n4 45 35 7 0 300 5\n"
     head = SOLOMON[: SOLOMON.index("0 40 50")].replace("200", "12")
-    (tmp_path / "c.txt").write_text(f"{head}{rows}5 55 20 3 50 90 5\n")
-    first, second, third = (load(tmp_path / name) for name in ("a.vrp", "b.vrp", "c.txt"))
-    for other in (second, third):
+    first = read(tmp_path, WINDOWS)
+    for other in (read(tmp_path, of_lkh, "b.vrp"), read(tmp_path, f"{head}{rows}5 55 20 3 50 90 5\n", "c.txt")):
         assert (other.variant, other.capacity, other.distances) == ("VRPTW", 12, "EXACT_2D")
         for key in ("coords", "demand", "windows", "service"):
             assert np.array_equal(getattr(first, key), getattr(other, key))
@@ -271,27 +267,23 @@ def test_time_windows_of_vrplib_are_those_of_solomon_s_columns(
 )
 def test_windows_that_are_none_are_one_line(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert before in WINDOWS
-    (tmp_path / "a.vrp").write_text(WINDOWS.replace(before, after))
     with one_line(message, "a.vrp"):
-        load(tmp_path / "a.vrp")
+        read(tmp_path, WINDOWS.replace(before, after))
 
 
 def test_solomon_s_columns_have_any_number_of_customers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "r5.txt").write_text(SOLOMON)
-    assert load(tmp_path / "r5.txt").n == 5
+    assert read(tmp_path, SOLOMON, "r5.txt").n == 5
     assert "5 customers, where published files have 25, 50" in caplog.text
-    (tmp_path / "r5.txt").write_text(SOLOMON.rstrip())
     with one_line("its last line does not end"):
-        load(tmp_path / "r5.txt")
+        read(tmp_path, SOLOMON.rstrip(), "r5.txt")
 
 
 def test_a_section_is_left_out_on_request_and_the_result_says_so(tmp_path: Path) -> None:
     text = VRP.replace("EOF", "PICKUP_SECTION\n1 0\nEOF").replace("CVRP", "VRPSPD")
-    (tmp_path / "a.vrp").write_text(text)
-    instance = load(tmp_path / "a.vrp", ignore=["pickup_section", "TYPE"])
+    instance = read(tmp_path, text, ignore=["pickup_section", "TYPE"])
     assert (instance.variant, instance.ignored) == ("CVRP", ("PICKUP_SECTION", "TYPE"))
     with one_line("no VEHICLES that could be ignored"):
-        load(tmp_path / "a.vrp", ignore=["PICKUP_SECTION", "TYPE", "VEHICLES"])
+        read(tmp_path, text, ignore=["PICKUP_SECTION", "TYPE", "VEHICLES"])
     options = ("--ignore-section", "PICKUP_SECTION", "--ignore-section", "TYPE")
     told = done("solve", tmp_path / "a.vrp", "--solver", "nearest", *options)
     assert "(EUC_2D), without PICKUP_SECTION, TYPE, " in told
@@ -316,8 +308,7 @@ ROWS = [f"{x},{y}" for x, y in POINTS[0].tolist()]
     ids=["plain", "semicolons, mark", "tabs, names", "blanks"],
 )
 def test_tables_of_coordinates_are_instances(tmp_path: Path, text: str) -> None:
-    (tmp_path / "a.csv").write_text(text)
-    np.testing.assert_array_equal(load(tmp_path / "a.csv").coords, POINTS[0])
+    np.testing.assert_array_equal(read(tmp_path, text, "a.csv").coords, POINTS[0])
 
 
 def test_tables_hold_demands_and_several_instances(tmp_path: Path) -> None:
@@ -340,9 +331,8 @@ def test_tables_hold_demands_and_several_instances(tmp_path: Path) -> None:
     ],
 )
 def test_tables_that_are_none_are_one_line(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "a.csv").write_text(text)
     with one_line(message, "a.csv"):
-        load(tmp_path / "a.csv")
+        read(tmp_path, text, "a.csv")
 
 
 DEMAND = np.array([[1, 5, 9, 3], [2, 2, 8, 4]])

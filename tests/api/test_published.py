@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from commands import done
 from refusals import one_line
 
@@ -19,7 +18,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import load_tours
 from neuroute.datasets.streams import vrp_dataset
 from neuroute.pipeline.plan.build import Plan, build_plan
-from neuroute.pipeline.plan.config import load_config, parse_config
+from neuroute.pipeline.plan.config import parse_config
 from neuroute.pipeline.rendering.protocol import protocol_lines
 from neuroute.problems.instances.export import export
 from neuroute.problems.instances.instance import Instances
@@ -40,9 +39,13 @@ def tsp_file(folder: Path, name: str = f"test_TSP{N}_n{COUNT}.txt", n: int = N, 
     return folder / name
 
 
-def plan_with(folder: Path, test_sets: Any = "published", papers: tuple[str, ...] = ("scaling",)) -> Plan:
-    values = {"scale": "smoke", "papers": list(papers), "testsets_dir": str(folder), "test_sets": test_sets}
-    return build_plan(parse_config(values | {"work_dir": str(folder / "work")}))
+def settings(folder: Path, test_sets: Any = "published") -> dict[str, Any]:
+    named = {"testsets_dir": str(folder), "test_sets": test_sets, "work_dir": str(folder / "work")}
+    return {"scale": "smoke", "papers": ["scaling"], **named}
+
+
+def plan_with(folder: Path, test_sets: Any = "published") -> Plan:
+    return build_plan(parse_config(settings(folder, test_sets)))
 
 
 def of(plan: Plan, stem: str) -> Labels:
@@ -51,17 +54,15 @@ def of(plan: Plan, stem: str) -> Labels:
     return next(labels for labels in every if labels.dataset.stem.startswith(f"{stem}_") and labels.dataset.file)
 
 
-def make(plan: Plan, labels: Labels) -> dict[str, Any]:
-    import_test_set(labels, plan.scale.source_of(labels.dataset), plan.label_store)
-    return make_labels(labels, plan.label_store, [], 1)
-
-
 def test_a_file_takes_the_place_of_the_drawn_set_of_its_size(tmp_path: Path) -> None:
     source, plan = tsp_file(tmp_path), plan_with(tmp_path)
     labels = of(plan, STEM)
     assert labels.solver == "published"
-    made = make(plan, labels)
-    assert (made["solver"], made["version"]) == ("published", f"published: {source.name}")
+    (tmp_path / "config.yaml").write_text(json.dumps(settings(tmp_path)))
+    done("label", labels.id, "--config", tmp_path / "config.yaml", "--workers", 1)
+    made = json.loads(plan.manifest(labels.id).read_text())
+    assert (made["labels"], made["solver"], made["solved"]) == (labels.id, "published", 0)
+    assert made["version"] == f"published: {source.name}"
     spec = spec_of(labels)
     coords, tours = spec.instances(labels.dataset), load_tours(labels, plan.label_dirs)
     first = np.array(source.read_text().split(" output")[0].split(), dtype=np.float64).reshape(N, 2)
@@ -72,18 +73,6 @@ def test_a_file_takes_the_place_of_the_drawn_set_of_its_size(tmp_path: Path) -> 
     assert {"tsp_uniform_test_n40", f"tsp_explosion_test_n{N}", "tsp_uniform_val_n20"} <= untouched
     (source_of,) = {line.aspects[0] for line in protocol_lines(plan, "scaling") if line.test[0].here == f"TSP{N}"}
     assert source_of.words == f"{STEM}_test_TSP{N}_n{COUNT} (paper: drawn)"
-
-
-def test_the_label_job_of_a_published_set_reads_it(tmp_path: Path) -> None:
-    tsp_file(tmp_path)
-    config = tmp_path / "config.yaml"
-    values = {"scale": "smoke", "papers": ["scaling"], "test_sets": "published", "testsets_dir": str(tmp_path)}
-    config.write_text(yaml.safe_dump(values | {"work_dir": str(tmp_path / "work")}))
-    plan = build_plan(load_config(config))
-    labels = of(plan, STEM)
-    done("label", labels.id, "--config", config, "--workers", 1)
-    entry = json.loads(plan.manifest(labels.id).read_text())
-    assert (entry["labels"], entry["solver"], entry["solved"]) == (labels.id, "published", 0)
 
 
 TOLD = f"test_TSP{N}_n{COUNT}.txt"
@@ -120,8 +109,9 @@ def test_sets_that_do_not_fit_are_refused_whole(tmp_path: Path, change: dict[str
         source = tmp_path / "mine.npz"
         np.savez(source, coords=np.random.default_rng(0).random((COUNT, N, 2)))
     plan = plan_with(tmp_path, {STEM: source.name})
+    labels = of(plan, STEM)
     with pytest.raises(NeurouteError, match=words):
-        make(plan, of(plan, STEM))
+        import_test_set(labels, plan.scale.source_of(labels.dataset), plan.label_store)
     assert not change or not list(plan.label_store.glob("*"))
 
 

@@ -24,7 +24,6 @@ from neuroute.problems.vrp import SWITCHES
 from neuroute.specs.trainings import Reinforced
 from neuroute.training.train import Settings
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 SMALL = {"n": 8, "batches": 4, "batch_size": 4, "validations": 2, "validate_on": 4, "solver": "nearest", "workers": 1}
 TINY = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32}
@@ -258,6 +257,12 @@ def test_a_class_of_a_script_is_trained_and_its_edit_is_noticed(tmp_path: Path) 
         assert len(list((tmp_path / "work/python/state/python/mine_tsp8").iterdir())) == states
 
 
+VRP: dict[str, Any] = {
+    "network": "neuroute.networks.mvmoe:MvMoe",
+    "arguments": TINY | {"experts": 0},
+    "solver": "ortools-short",
+}
+POMO = "neuroute.networks.pomo:Pomo"
 NETWORKS = {
     "WrongSignature": r"own_parts:WrongSignature.*`def decide\(self, rows, attention_scale=1.0\)`",
     "WrongShape": r"decide returns logits \(2, 6, 1\), where \(2, 6\) are needed",
@@ -293,6 +298,18 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "a loss without a gradient": ({"how": own_parts.Detached}, "a loss without a gradient"),
     "a loss that is no number": ({"how": own_parts.Infinite}, "a loss of inf"),
     "a loss that fails": ({"how": own_parts.Broken}, r"own_parts.py, line \d+, in train: RuntimeError"),
+    "no such variant": (VRP | {"problem": "vrptv"}, "no routing problem 'VRPTV'; is VRPTW"),
+    "another problem than the 16": (VRP | {"problem": "tsp"}, "MvMoe is a network of problem 'vrp'"),
+    "none of the 16": (VRP | {"problem": []}, "MvMoe is a network of problem 'vrp'"),
+    "labels of the 16": (VRP | {"problem": "vrptw", "how": "labels"}, "learn by reinforce"),
+    "self-improvement of the 16": (VRP | {"problem": "vrptw", "how": "self-improvement"}, "learn by reinforce"),
+    **{
+        f"{name} of {value}": (
+            {"network": POMO, "arguments": TINY | {name: value}},
+            f"Pomo: its `{name}` is {value}; give a whole number from 1",
+        )
+        for name, value in (("depth", -1), ("depth", 0), ("depth", True), ("train_nodes", -3))
+    },
 }
 
 
@@ -322,20 +339,7 @@ def test_a_model_of_other_settings_is_not_replaced_without_a_word(
 def test_a_setting_that_does_not_fit_is_one_line(what: str, tmp_path: Path) -> None:
     more, message = SETTINGS[what]
     with one_line(message):
-        train(own_parts.Starts, tmp_path, **more)
-
-
-@pytest.mark.parametrize(("name", "value"), [("depth", -1), ("depth", 0), ("depth", True), ("train_nodes", -3)])
-def test_a_network_without_layers_is_refused(name: str, value: Any, tmp_path: Path) -> None:
-    with one_line(f"Pomo: its `{name}` is {value}; give a whole number from 1"):
-        train("neuroute.networks.pomo:Pomo", tmp_path, arguments=TINY | {name: value})
-
-
-VRP: dict[str, Any] = {
-    "network": "neuroute.networks.mvmoe:MvMoe",
-    "arguments": TINY | {"experts": 0},
-    "solver": "ortools-short",
-}
+        train(**{"network": own_parts.Starts, "folder": tmp_path, **more})
 
 
 @pytest.mark.parametrize(
@@ -369,23 +373,6 @@ def test_all_16_problems_are_a_run_like_that_of_a_paper(tmp_path: Path, monkeypa
     assert set(stage.variants) == set(SWITCHES)
     assert [each.dataset.count for each in (run.validation, *run.also_validation)] == [2] * 16
     assert run.name == "mvmoe_vrp8"
-
-
-@pytest.mark.parametrize(
-    ("problem", "how", "message"),
-    [
-        ("vrptv", None, "no routing problem 'VRPTV'; is VRPTW"),
-        ("tsp", None, "MvMoe is a network of problem 'vrp'"),
-        ([], None, "MvMoe is a network of problem 'vrp'"),
-        ("vrptw", "labels", "learn by reinforce"),
-        ("vrptw", "self-improvement", "learn by reinforce"),
-    ],
-)
-def test_what_networks_of_the_16_problems_do_not_take_is_one_line(
-    problem: Any, how: Any, message: str, tmp_path: Path
-) -> None:
-    with one_line(message):
-        train(folder=tmp_path, problem=problem, how=how, **VRP)
 
 
 @pytest.mark.slow
