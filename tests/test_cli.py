@@ -122,6 +122,7 @@ def test_plan_of_one_target_lists_only_what_it_needs() -> None:
     ("arguments", "message"),
     [
         (("plan", "table99"), "unknown target 'table99'; did you mean table9 or "),
+        (("plan", "table22"), "scale smoke does not train its models; scales that do: gpu, laptop"),
         (("plan", "scalling"), "unknown target 'scalling'; did you mean scaling? "),
         (("plan", "scaling/bse"), "unknown target 'scaling/bse'; did you mean scaling/base_"),
         (("plan", "scaling/base_6x129"), "did you mean scaling/base_6x128 or "),
@@ -182,18 +183,7 @@ def test_schema_command_writes_valid_json(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "config.schema.json").read_text())["title"] == "Config"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("papres: [pens]", "papres: unknown key; did you mean papers?"),
-        (
-            "runs: {scaling/base_6x128: {training: {lr: 1.0e-4}}}",
-            "runs.scaling/base_6x128.training.lr: unknown key; did you mean learning_rate?",
-        ),
-        ("runs: {pens/pens_a: {network: 'no_module:Net'}}", "runs.pens/pens_a.network: "),
-    ],
-)
-def test_a_wrong_setting_names_its_file_and_what_was_meant(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_setting_names_its_file_and_what_was_meant(tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
-    file.write_text(f"scale: smoke\n{text}\n")
-    assert refused("plan", "--config", file).startswith(f"error: {file}: {message}")
+    file.write_text("scale: smoke\npapres: [pens]\n")
+    assert refused("plan", "--config", file).startswith(f"error: {file}: papres: unknown key; did you mean papers?")

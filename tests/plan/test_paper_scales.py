@@ -1,4 +1,4 @@
-"""What papers `icam`, `mvmoe` and `sit` declare: trainings as their tables print them, and tests as these ask."""
+"""What papers declare: trainings as their tables print them or as they were kept, and what these are tested on."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,10 @@ import pytest
 
 from neuroute.pipeline.papers.mvmoe.paper import ABLATIONS, TRAINED, MvmoeScale
 from neuroute.pipeline.papers.sit.paper import SitScale
+from neuroute.pipeline.plan.overview import describe
 from neuroute.specs.data import Problem
 from neuroute.specs.objects import Elite, Reconstruction, Test
-from plans import SCALES, plan_of, read_published, reinforced, smoke_with, write_scale
+from plans import ROOT, SCALES, plan_of, read_published, reinforced, smoke_with, write_scale
 
 # -- against printed settings; all others are in paper_runs.txt -------------------------------------------------------
 
@@ -138,3 +139,32 @@ def test_nothing_is_trained_or_measured_in_vain(scale: str) -> None:
     assert read == set(plan.evaluations)
     shown = {*(plan.evaluations[e].run for e in read), *(r for a in plan.artifacts.values() for r in a.runs)}
     assert shown == set(plan.runs)
+
+
+# -- scaling ----------------------------------------------------------------------------------------------------------
+
+
+def test_models_join_the_grid_by_the_config_alone() -> None:
+    """Trained, and measured as its other models are; labels and other trainings stay as they are."""
+    more = {"depths": {60: 6}, "more_models": {"18x192": {"depth": 3, "width": 20, "heads": 2}}}
+    plan, before = plan_of("smoke", ("scaling",), scale_changes={"scaling": more}), plan_of("smoke", ("scaling",))
+    joined = [f"scaling/base_{shape}" for shape in ("18x192", "60x128", "60x256", "60x512")]
+    assert {*plan.runs} - {*before.runs} == {*joined}
+    assert all(plan.runs[run] == of_before for run, of_before in before.runs.items())
+    assert plan.label_jobs == before.label_jobs
+    assert [plan.runs[run].network.arguments["depth"] for run in joined] == [3, 6, 6, 6]
+    for name in ("figure1", "figure2", "figure5", "table12", "table13", "table14", "table18"):
+        shown = {plan.evaluations[e].run for e in plan.artifacts[f"scaling/{name}"].evaluations}
+        assert {*joined} <= shown
+    assert "scaling/base_18x192" in describe(plan, "figure1")
+
+
+def test_kept_trainings_are_those_that_laptop_plans() -> None:
+    """So that `snakemake --config scale=laptop` trains again what the kept tables show."""
+    plan = plan_of("laptop", ("scaling",))
+    kept = sorted((ROOT / "docs/measured/runs/laptop/scaling").glob("*/run.json"))
+    assert len(kept) > 40
+    for file in kept:
+        spec, run = json.loads(file.read_text())["spec"], plan.runs[f"scaling/{file.parent.name}"]
+        planned = run.model_dump(mode="json")
+        assert (spec["network"], spec["training"]) == (planned["network"], planned["training"]), run.id

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import one_line
 
-from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import load_scale, parse_config
-from plans import expect_refusal, smoke_with, write_scale
+from plans import expect_refusal, plan_of, smoke_with, write_scale
 
 CASES: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
     "scaling": [
@@ -78,19 +78,34 @@ def test_a_third_stage_has_as_many_solutions_as_its_elite(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("scale", "changes", "words"),
     [
-        ({"scaling": {"depths": {42: 0}}}, "scaling.depths.42.*greater than or equal to 1"),
-        ({"scaling": {"more_model": {}}}, "scaling.more_model: unknown key; did you mean more_models"),
-        ({"scalling": {}}, "scalling: unknown key"),
+        ("smoke", {"scaling": {"depths": {42: 0}}}, "scaling.depths.42.*greater than or equal to 1"),
+        ("smoke", {"scaling": {"more_model": {}}}, "scaling.more_model: unknown key; did you mean more_models"),
+        ("smoke", {"scalling": {}}, "scalling: unknown key"),
         (
+            "smoke",
             {"scaling": {"depths": {24: 3}, "widths": {64: {"width": 8, "heads": 2}}}},
             "scaling: 24x64 is a model of Table 2",
         ),
-        ({"scaling": 3}, "scaling: Input should be"),
+        ("smoke", {"scaling": 3}, "scaling: Input should be"),
+        ("laptop", {"scaling": {"rates": {"tried": {"6x128": None}}}}, ".*6x128"),  # a corner
+        ("laptop", {"scaling": {"rates": {"best": {"6x128": 0.5}}}}, ".*best: 6x128 has 0.5, which is not tried there"),
+        (
+            "laptop",
+            {"scaling": {"rates": {"best": {"12x128": 1e-3}, "tried": {"12x128": [1e-3, 3e-3]}}}},
+            ".*12x128 is no corner",
+        ),
     ],
 )
-def test_what_a_config_changes_of_a_scale_is_checked_as_the_scale_is(changes: dict[str, Any], words: str) -> None:
-    config = parse_config({"papers": ["scaling"], "scale_changes": changes}, "mine.yaml")
-    with pytest.raises(NeurouteError, match=rf"smoke.yaml with scale_changes of mine.yaml: {words}"):
+def test_what_a_config_changes_of_a_scale_is_checked_as_the_scale_is(
+    scale: str, changes: dict[str, Any], words: str
+) -> None:
+    config = parse_config({"scale": scale, "papers": ["scaling"], "scale_changes": changes}, "mine.yaml")
+    with one_line(rf"{scale}.yaml with scale_changes of mine.yaml: {words}"):
         build_plan(config)
+
+
+def test_a_scale_shows_nothing_that_is_not_declared() -> None:
+    with one_line(r"only\.scaling: no table or figure 'figur3'; did you mean figure3\?$"):
+        plan_of("hour", ("scaling",), scale_changes={"only": {"scaling": ["figur3"]}})
