@@ -62,6 +62,7 @@ def outer(x):
     return maths.{}(x)
 """
 Write = Callable[..., str]
+Process = Callable[[str], tuple[str, int]]
 CACHES = (digest._module, digest._definition, digest._file, digest._signature, digest._own_root)
 
 
@@ -94,39 +95,32 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
         cached.cache_clear()
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [
-        {"nets": ("# comment", "# another comment")},
-        {"nets": ("Docstring.", "Other words.")},
-        {"nets": ("math.sin(x)", "math.cos(x)")},  # a definition that the network does not reach
-        {"maths": ("3 * x", "4 * x")},
-        {"blocks": ("    return x\n", "    return -x\n")},
-        {"nets": ("layer(x) * SIZE", "(layer(x)   *   SIZE)")},
-        {"nets": ("def network(x):", "def network(x: float) -> float:")},
-        {"blocks": ("    return maths.double(x)", "    return maths.double(x)  # noqa")},
-        {"nets": ("import math\n", FOR_TYPES)},
-        {"nets": ("import layer, unused", "import layer")},
-        {"blocks": (IMPORTED, IMPORTED_INSIDE)},
-        {"blocks": ("from digested import maths", "from . import maths")},
-        {"nets": ("from digested.blocks import", "from .blocks import")},
-        {"blocks": (IMPORTED, IN_ONE_FILE)},
-    ],
-)
-def test_edits_that_change_nothing(package: Write, edit: dict[str, tuple[str, str]]) -> None:
-    assert package() == package(**edit)
+NOTHING_CHANGES: list[dict[str, tuple[str, str]]] = [
+    {"nets": ("# comment", "# another comment")},
+    {"nets": ("Docstring.", "Other words.")},
+    {"nets": ("math.sin(x)", "math.cos(x)")},  # a definition that the network does not reach
+    {"maths": ("3 * x", "4 * x")},
+    {"blocks": ("    return x\n", "    return -x\n")},
+    {"nets": ("layer(x) * SIZE", "(layer(x)   *   SIZE)")},
+    {"nets": ("def network(x):", "def network(x: float) -> float:")},
+    {"blocks": ("    return maths.double(x)", "    return maths.double(x)  # noqa")},
+    {"nets": ("import math\n", FOR_TYPES)},
+    {"nets": ("import layer, unused", "import layer")},
+    {"blocks": (IMPORTED, IMPORTED_INSIDE)},
+    {"blocks": ("from digested import maths", "from . import maths")},
+    {"nets": ("from digested.blocks import", "from .blocks import")},
+    {"blocks": (IMPORTED, IN_ONE_FILE)},
+]
+COUNTS: list[dict[str, tuple[str, str]]] = [
+    {"nets": ("SIZE = 3", "SIZE = 4")},
+    {"maths": ("2 * x", "2.5 * x")},
+    {"blocks": ("maths.double(x)", "maths.triple(x)")},
+]
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [
-        {"nets": ("SIZE = 3", "SIZE = 4")},
-        {"maths": ("2 * x", "2.5 * x")},
-        {"blocks": ("maths.double(x)", "maths.triple(x)")},
-    ],
-)
-def test_edits_that_count(package: Write, edit: dict[str, tuple[str, str]]) -> None:
-    assert package() != package(**edit)
+@pytest.mark.parametrize("edit", [*NOTHING_CHANGES, *COUNTS])
+def test_an_edit_counts_where_it_changes_what_is_computed(package: Write, edit: dict[str, tuple[str, str]]) -> None:
+    assert (package() != package(**edit)) == (edit in COUNTS)
 
 
 def test_moving_and_renaming_files_changes_nothing(package: Write) -> None:
@@ -195,26 +189,28 @@ def test_an_import_that_cannot_be_followed_is_one_line(package: Write) -> None:
         package(blocks=("from digested import maths", "import digested.maths"))
 
 
-def test_stages_do_not_reach_each_other() -> None:
+@pytest.mark.parametrize(
+    ("entries", "reached", "others"),
+    [
+        (["neuroute.datasets.labels:make_labels"], "datasets", "networks training pipeline.rendering"),
+        (
+            ["neuroute.training.train:train", "neuroute.networks.decoder_only:DecoderOnly"],
+            "networks.decoder_only",
+            "pipeline.rendering pipeline.papers evaluation",
+        ),
+        (
+            ["neuroute.pipeline.rendering.render:render", "neuroute.pipeline.papers.scaling.figures_laws:figure2"],
+            "pipeline.papers.scaling",
+            "networks training solvers",
+        ),
+    ],
+    ids=["labels", "training", "rendering"],
+)
+def test_stages_do_not_reach_each_other(entries: list[str], reached: str, others: str) -> None:
     """Labels know nothing of networks, training nothing of rendering, rendering nothing of networks."""
-    from neuroute.pipeline.papers.scaling.paper import DECODER_ONLY
-
-    def modules(*entries: str) -> set[str]:
-        return {module for module, _ in digest.reach(entries)}
-
-    labels = modules("neuroute.datasets.labels:make_labels")
-    train = modules("neuroute.training.train:train", DECODER_ONLY)
-    render = modules(
-        "neuroute.pipeline.rendering.render:render", "neuroute.pipeline.papers.scaling.figures_laws:figure2"
-    )
-    assert not any(
-        m.startswith(("neuroute.networks", "neuroute.training", "neuroute.pipeline.rendering")) for m in labels
-    )
-    assert not any(
-        m.startswith(("neuroute.pipeline.rendering", "neuroute.pipeline.papers", "neuroute.evaluation")) for m in train
-    )
-    assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.solvers")) for m in render)
-    assert "neuroute.networks.decoder_only" in train
+    modules = {module.removeprefix("neuroute.") for module, _ in digest.reach(tuple(entries))}
+    assert any(module.startswith(reached) for module in modules)
+    assert not [module for module in modules if module.startswith(tuple(others.split()))]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +238,7 @@ ENTRY = "neuroute.pipeline.papers.remembered.tables:x"
 
 
 @pytest.fixture
-def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], tuple[str, int]]]:
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
     """What a new process finds for an entry, such as of a user's paper, and how many digests it had to work out."""
     (tmp_path / "remembered").mkdir()
     (tmp_path / "remembered" / "tables.py").write_text("x = 1\n")
@@ -276,29 +272,22 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         cached.cache_clear()
 
 
-def test_a_digest_is_worked_out_once(process: Callable[[str], tuple[str, int]]) -> None:
-    first, again = process(ENTRY), process(ENTRY)
-    assert (first[1], again) == (1, (first[0], 0))
-
-
-def test_an_edit_makes_all_be_worked_out_anew(process: Callable[[str], tuple[str, int]], tmp_path: Path) -> None:
-    before, _ = process(ENTRY)
+def test_a_digest_is_worked_out_once_for_each_state_of_the_files(process: Process, tmp_path: Path) -> None:
+    (before, first), (again, second) = process(ENTRY), process(ENTRY)
     (tmp_path / "remembered" / "tables.py").write_text("x = 2  # longer\n")
-    after, worked_out = process(ENTRY)
-    assert worked_out == 1
-    assert before != after
+    after, third = process(ENTRY)
+    assert (first, second, third) == (1, 0, 1)
+    assert before == again != after
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"state": 1}'])
-def test_a_damaged_file_is_as_none(process: Callable[[str], tuple[str, int]], tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_is_as_none(process: Process, tmp_path: Path, text: str) -> None:
     (tmp_path / "digests.json").write_text(text)
     assert process(ENTRY)[1] == 1
 
 
 @pytest.mark.parametrize("entry", ["mine:y", ENTRY])
-def test_modules_of_the_users_own_are_not_remembered(
-    process: Callable[[str], tuple[str, int]], tmp_path: Path, entry: str
-) -> None:
+def test_modules_of_the_users_own_are_not_remembered(process: Process, tmp_path: Path, entry: str) -> None:
     """Nor is what imports one: which files these are no folder says."""
     (tmp_path / "remembered" / "tables.py").write_text("from mine import y\n\nx = 2 * y\n")
     before, again = process(entry), process(entry)
