@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from neuroute.pipeline.plan.papers import paper_folders
+from neuroute.pipeline.plan.paper import paper_folders
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import one_line
 
 from neuroute.core import gpus
-from neuroute.core.errors import NeurouteError
 from neuroute.core.files import lock, open_lock
 from neuroute.pipeline.plan.config import Config, check_gpus, without_gpu
 
@@ -75,16 +75,16 @@ def test_more_gpus_than_there_are_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     check_gpus(Config(gpus_per_run=2), 2)
     check_gpus(Config(jobs_per_gpu=2), 4)
     check_gpus(Config(device="cpu", gpus_per_run=9), 9)
-    with pytest.raises(NeurouteError, match=r"gpus_per_run: 3, but this machine shows 2 GPUs; set it to at most that"):
+    with one_line(r"gpus_per_run: 3, but this machine shows 2 GPUs; set it to at most that"):
         check_gpus(Config(gpus_per_run=3), 3)
-    with pytest.raises(NeurouteError, match=r"--resources gpu=5, but this machine shows 2 GPUs; give at most 4"):
+    with one_line(r"--resources gpu=5, but this machine shows 2 GPUs; give at most 4"):
         check_gpus(Config(jobs_per_gpu=2), 5)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    with pytest.raises(NeurouteError, match=r"gpu=2, but this machine shows 1 GPU \(CUDA_VISIBLE_DEVICES=1\)"):
+    with one_line(r"gpu=2, but this machine shows 1 GPU \(CUDA_VISIBLE_DEVICES=1\)"):
         check_gpus(Config(), 2)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     check_gpus(Config(), 1)  # `auto` then takes the CPU
-    with pytest.raises(NeurouteError, match=r"device 'cuda', but this machine shows 0 GPUs .* set `device: auto`"):
+    with one_line(r"device 'cuda', but this machine shows 0 GPUs .* set `device: auto`"):
         check_gpus(Config(device="cuda"), 1)
 
 
@@ -106,7 +106,7 @@ def take(locks: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str
 def test_jobs_take_different_gpus_and_a_killed_one_frees_its_own(take: Any) -> None:
     (first, place), (_, other) = take(), take()
     assert (place, other) == ("0", "1")
-    with pytest.raises(NeurouteError, match="all 2 GPUs are taken by other jobs; run fewer"):
+    with one_line("all 2 GPUs are taken by other jobs; run fewer"):
         gpus.take.__wrapped__(("a", "b"), 1, 0.0)
     first.kill()
     first.wait()
@@ -122,7 +122,7 @@ def test_a_job_waits_for_one_that_is_ending(locks: Path) -> None:
     held = [open_lock(locks / f"{name}.0") for name in "ab"]
     assert all(map(lock, held))
     began = time.monotonic()
-    with pytest.raises(NeurouteError, match="taken by other jobs"):
+    with one_line("taken by other jobs"):
         gpus.take.__wrapped__(("a", "b"), 1, 0.5)
     assert time.monotonic() - began >= 0.5
     held[1].close()
@@ -155,7 +155,7 @@ def test_locks_that_others_could_hold_are_not_used(
     assert f"{foreign}: " in caplog.text
     assert (tmp_path / "cache/neuroute/gpus/a.0").is_file()
     assert not (tmp_path / "elsewhere").exists()
-    with pytest.raises(NeurouteError, match="the only GPU is taken"):
+    with one_line("the only GPU is taken"):
         gpus.take.__wrapped__(("a",), 1, 0.0)
 
 
@@ -163,13 +163,13 @@ def test_locks_that_others_could_hold_are_not_used(
 def test_without_any_place_for_locks_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nothing").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
-    with pytest.raises(NeurouteError, match=r"neuroute: cannot be a folder \(.*\); remove it or mend its rights"):
+    with one_line(r"neuroute: cannot be a folder \(.*\); remove it or mend its rights"):
         gpus.take.__wrapped__(("a",), 1, 0.0)
 
 
 def test_a_lock_file_is_no_link(locks: Path, tmp_path: Path) -> None:
     locks.mkdir(0o700)
     (locks / "a.0").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(NeurouteError, match=r"a\.0: is to be locked, and cannot be opened"):
+    with one_line(r"a\.0: is to be locked, and cannot be opened"):
         gpus.take.__wrapped__(("a",), 1, 0.0)
     assert not (tmp_path / "elsewhere").exists()

@@ -1,10 +1,9 @@
 """A paper of a user's own that is wrong: one line, with file and line number where its own code fails."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 from refusals import one_line
@@ -13,35 +12,35 @@ from neuroute.core.dotted import PACKAGE, code_in
 from neuroute.pipeline.plan.build import build_plan
 from neuroute.pipeline.plan.config import parse_config
 from neuroute.pipeline.plan.paper import FOLDERS
+from neuroute.pipeline.plan.plan import Plan
 from plans import ROOT
 
 TOY = ROOT / "docs" / "examples"
 NUMBERS = count()  # modules stay imported: each case has a name of its own
-Plan = Callable[..., Any]
 
 
-@pytest.fixture
-def plan(tmp_path: Path) -> Iterator[Plan]:
-    """Plans a copy of the toy paper, one text of one file of which is another."""
+@pytest.fixture(autouse=True)
+def folders() -> Iterator[None]:
+    """Folders of papers, after a test, are those before it."""
     known = list(FOLDERS)
-
-    def plan(file: str, before: str, after: str) -> Any:
-        key = "toy" + "abcdefghijklmnopqrstuvwxyz"[(number := next(NUMBERS)) // 26] + chr(97 + number % 26)
-        folder = tmp_path / "papers" / key
-        folder.mkdir(parents=True)
-        (folder / "published").mkdir()
-        for part in [each for ending in ("*.py", "published/*.csv") for each in (TOY / "papers" / "toy").glob(ending)]:
-            text = part.read_text().replace("papers.toy", f"papers.{key}").replace('"toy', f'"{key}')
-            if part.name == file:
-                assert before in text
-                text = text.replace(before, after)
-            (folder / part.relative_to(TOY / "papers" / "toy")).write_bytes(text.encode(errors="surrogateescape"))
-        (tmp_path / "scale.yaml").write_text((TOY / "toy.yaml").read_text().replace("toy:", f"{key}:"))
-        values = {"scale": str(tmp_path / "scale.yaml"), "papers_path": [str(folder.parent)], "papers": [key]}
-        return build_plan(parse_config(values))
-
-    yield plan
+    yield
     FOLDERS[:] = known
+
+
+def plan_with(place: Path, file: str, before: str, after: str) -> Plan:
+    """The plan of a copy of the toy paper, one text of one file of which is another."""
+    key = "toy" + "abcdefghijklmnopqrstuvwxyz"[next(NUMBERS)]
+    folder = place / "papers" / key
+    (folder / "published").mkdir(parents=True)
+    for part in [each for ending in ("*.py", "published/*.csv") for each in (TOY / "papers" / "toy").glob(ending)]:
+        text = part.read_text().replace("papers.toy", f"papers.{key}").replace('"toy', f'"{key}')
+        if part.name == file:
+            assert before in text
+            text = text.replace(before, after)
+        (folder / part.relative_to(TOY / "papers" / "toy")).write_text(text)
+    (place / "scale.yaml").write_text((TOY / "toy.yaml").read_text().replace("toy:", f"{key}:"))
+    values = {"scale": str(place / "scale.yaml"), "papers_path": [str(folder.parent)], "papers": [key]}
+    return build_plan(parse_config(values))
 
 
 WRONG = {
@@ -95,14 +94,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_paper_is_one_line_with_file_and_line(what: str, plan: Plan) -> None:
+def test_a_wrong_paper_is_one_line_with_file_and_line(what: str, tmp_path: Path) -> None:
     file, before, after, message = WRONG[what]
     with one_line(message):
-        plan(file, before, after)
+        plan_with(tmp_path, file, before, after)
 
 
-def test_the_paper_that_is_copied_is_right(plan: Plan) -> None:
-    assert len(plan("paper.py", "RUN", "RUN").runs) == 1
+def test_the_paper_that_is_copied_is_right(tmp_path: Path) -> None:
+    assert len(plan_with(tmp_path, "paper.py", "RUN", "RUN").runs) == 1
 
 
 def test_faults_of_this_package_stay_tracebacks(tmp_path: Path) -> None:

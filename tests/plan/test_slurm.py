@@ -11,8 +11,8 @@ import pytest
 import yaml
 from refusals import one_line
 
-from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.plan.estimates import LEAST_MINUTES, LEAST_MINUTES_TOGETHER, MB_TOGETHER, SHORT_S, Estimates
+from neuroute.pipeline.plan.plan import Plan
 from neuroute.pipeline.plan.slurm import JobRequest, check_jobs, check_orphans
 from plans import ROOT, SCALES, plan_of
 
@@ -34,6 +34,11 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     return add
 
 
+def jobs_of(plan: Plan) -> list[tuple[str, str]]:
+    stages = {"labels": plan.label_jobs, "train": plan.runs, "evaluate": plan.evaluations}
+    return [(stage, name) for stage, names in stages.items() for name in names]
+
+
 @pytest.mark.parametrize(
     ("scale", "device"),
     [
@@ -46,8 +51,7 @@ def test_every_job_of_every_scale_asks_for_time_memory_and_processors(scale: str
     plan = plan_of(scale, device=device, gpus_per_run=2)
     requests = Estimates(plan, 16)
     most = 60 * plan.config.machine.job_hours
-    jobs = [("labels", j) for j in plan.label_jobs] + [("train", r) for r in plan.runs]
-    for stage, name in [*jobs, *(("evaluate", e) for e in plan.evaluations)]:
+    for stage, name in jobs_of(plan):
         minutes = [requests.runtime(stage, name, attempt) for attempt in (1, 2, 3)]
         group = requests.group(stage, name)
         least = LEAST_MINUTES_TOGETHER if group else LEAST_MINUTES
@@ -64,9 +68,7 @@ def test_every_job_of_every_scale_asks_for_time_memory_and_processors(scale: str
 def test_jobs_that_run_at_once_in_a_group_fit_a_node_of_four_processors_and_eight_gigabytes(scale: str) -> None:
     """As many as their shares allow; one alone may ask for what it needs."""
     requests = Estimates(plan_of(scale, device="cpu"), 16)
-    jobs = [("labels", j) for j in requests.plan.label_jobs] + [("train", r) for r in requests.plan.runs]
-    jobs += [("evaluate", e) for e in requests.plan.evaluations]
-    together = 0
+    jobs, together = jobs_of(requests.plan), 0
     for stage, name in jobs:
         at_once = 100 // requests.share(stage, name)
         if requests.group(stage, name) and at_once > 1:
@@ -126,13 +128,13 @@ def test_what_no_node_can_take_is_one_line(install: Install, job: JobRequest, wo
 
 
 def test_a_node_without_slurm_or_a_controller_that_is_down_is_one_line(install: Install) -> None:
-    with pytest.raises(NeurouteError, match="no sinfo here: start Snakemake on a node from which jobs are sent"):
+    with one_line("no sinfo here: start Snakemake on a node from which jobs are sent"):
         check_jobs([JOB])
     install("sinfo", status=1)
-    with pytest.raises(NeurouteError, match="sinfo: failed"):
+    with one_line("sinfo: failed"):
         check_jobs([JOB])
     install("sinfo", "cpu|infinite|128000|32|(null)")
-    with pytest.raises(NeurouteError, match="no default partition; set slurm_partition in .*: cpu"):
+    with one_line("no default partition; set slurm_partition in .*: cpu"):
         check_jobs([JOB])
 
 
@@ -140,7 +142,7 @@ def test_jobs_of_a_killed_snakemake_stop_the_next_one(install: Install, tmp_path
     install("squeue", f"7|rule_train|{tmp_path}/other", f"8|interactive|{tmp_path}")
     check_orphans(tmp_path)
     install("squeue", f"7|rule_train_wildcards_a|{tmp_path}", f"9|group_short|{tmp_path}")
-    with pytest.raises(NeurouteError, match="2 jobs of a killed Snakemake.*scancel 7 9$"):
+    with one_line("2 jobs of a killed Snakemake.*scancel 7 9$"):
         check_orphans(tmp_path)
 
 
