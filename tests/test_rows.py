@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 import pytest
+import rows
 import torch
 from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -35,34 +35,30 @@ MIXTURES = {
 }
 
 
-@pytest.fixture(scope="module")
-def rows(script: Callable[[str], ModuleType]) -> ModuleType:
-    return script("bench/rows.py")
-
-
-def small(rows: ModuleType) -> dict[str, Any]:
-    """The beginning of rows' names -> such a row in small."""
-    tsp = partial(torch.rand, 6, 14, 2)
-    cvrp = partial(cvrp_dataset, Dataset(problem="cvrp", n=12, count=6))
-    cases = {
-        "greedy LEHD": rows.greedy(LEHD, 20, 6),
-        "greedy BQ": rows.greedy(BQ, 20, 6),
-        "decisions of SIT": rows.first_decisions(80, 4, SIT),
-        "PRC of SIT TSP1000, blocks of 10": rows.blocks(10, 2, SIT, 60),
-        "PRC of SIT TSP1000, blocks of 50": rows.blocks(20, 2, SIT, 60),
-        "PRC of SIT TSP1000, blocks of 200": rows.blocks(60, 1, SIT, 60),
-        "starts ICAM TSP": rows.decoded(ICAM, "tsp", 14, tsp, rows.ALL),
-        "starts ICAM CVRP": rows.decoded(ICAM_CVRP, "cvrp", 12, cvrp, rows.ALL),
-        "starts POMO TSP": rows.decoded(POMO, "tsp", 14, tsp, rows.ALL),
-        "training LEHD": rows.trained_on_labels(LEHD, 6, 20),
-        "training ICAM": rows.reinforced(ICAM, "icam:Icam", "tsp", 10, 6),
-        "training POMO TSP": rows.reinforced(POMO, "pomo:Pomo", "tsp", 10, 6),
-    }
-    for name, net in MIXTURES.items():
-        cases[f"training {name} CVRP"] = rows.reinforced(net, "mvmoe:MvMoe", "vrp", 10, 6)
-        for variant in ("CVRP", "OVRPBLTW"):
-            cases[f"starts {name} {variant}"] = rows.decoded(net, "vrp", 10, rows.variants_of(variant, 10), rows.ALL)
-    return cases
+TSP, CVRP = partial(torch.rand, 6, 14, 2), partial(cvrp_dataset, Dataset(problem="cvrp", n=12, count=6))
+# The beginning of rows' names -> such a row in small.
+SOLVING = {
+    "greedy LEHD": rows.greedy(LEHD, 20, 6),
+    "greedy BQ": rows.greedy(BQ, 20, 6),
+    "decisions of SIT": rows.first_decisions(80, 4, SIT),
+    "PRC of SIT TSP1000, blocks of 10": rows.blocks(10, 2, SIT, 60),
+    "PRC of SIT TSP1000, blocks of 50": rows.blocks(20, 2, SIT, 60),
+    "PRC of SIT TSP1000, blocks of 200": rows.blocks(60, 1, SIT, 60),
+    "starts ICAM TSP": rows.decoded(ICAM, "tsp", 14, TSP, rows.ALL),
+    "starts ICAM CVRP": rows.decoded(ICAM_CVRP, "cvrp", 12, CVRP, rows.ALL),
+    "starts POMO TSP": rows.decoded(POMO, "tsp", 14, TSP, rows.ALL),
+    **{
+        f"starts {name} {variant}": rows.decoded(net, "vrp", 10, rows.variants_of(variant, 10), rows.ALL)
+        for name, net in MIXTURES.items()
+        for variant in ("CVRP", "OVRPBLTW")
+    },
+}
+TRAINING = {
+    "training LEHD": rows.trained_on_labels(LEHD, 6, 20),
+    "training ICAM": rows.reinforced(ICAM, "icam:Icam", "tsp", 10, 6),
+    "training POMO TSP": rows.reinforced(POMO, "pomo:Pomo", "tsp", 10, 6),
+    **{f"training {name} CVRP": rows.reinforced(net, "mvmoe:MvMoe", "vrp", 10, 6) for name, net in MIXTURES.items()},
+}
 
 
 def plain_paths(decide: Any, rows: Tensor, pairs: None = None, arrive: None = None, *, checks: bool = False) -> Tensor:
@@ -106,40 +102,30 @@ def gradients() -> Iterator[list[Tensor]]:
     handle.remove()
 
 
-def test_no_row_is_left_out(rows: ModuleType) -> None:
-    begins = small(rows)
+def test_no_row_is_left_out() -> None:
+    begins = (*SOLVING, *TRAINING)
     assert [row for row in rows.ROWS if sum(row.startswith(begin) for begin in begins) != 1] == []
     assert [begin for begin in begins if not any(row.startswith(begin) for row in rows.ROWS)] == []
 
 
-NAMES = [
-    *("greedy LEHD", "greedy BQ", "decisions of SIT", "starts ICAM TSP", "starts ICAM CVRP", "starts POMO TSP"),
-    *(f"PRC of SIT TSP1000, blocks of {length}" for length in (10, 50, 200)),
-    *(f"starts {name} {variant}" for name in MIXTURES for variant in ("CVRP", "OVRPBLTW")),
-]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_solutions_are_those_of_the_plain_way(rows: ModuleType, name: str, plainly: Callable[[], None]) -> None:
-    fast = small(rows)[name]("fp32")()
+@pytest.mark.parametrize("row", SOLVING.values(), ids=SOLVING)
+def test_solutions_are_those_of_the_plain_way(row: rows.Ready, plainly: Callable[[], None]) -> None:
+    fast = row("fp32")()
     plainly()
-    assert torch.equal(small(rows)[name]("fp32")(), fast)
+    assert torch.equal(row("fp32")(), fast)
 
 
-TRAININGS = ["training LEHD", "training ICAM", "training POMO TSP", *(f"training {name} CVRP" for name in MIXTURES)]
-
-
-@pytest.mark.parametrize("name", TRAININGS)
+@pytest.mark.parametrize("row", TRAINING.values(), ids=TRAINING)
 def test_gradients_are_those_of_the_plain_way(
-    rows: ModuleType, name: str, plainly: Callable[[], None], gradients: list[Tensor]
+    row: rows.Ready, plainly: Callable[[], None], gradients: list[Tensor]
 ) -> None:
     torch.manual_seed(0)
-    small(rows)[name]("fp32")()
+    row("fp32")()
     fast = list(gradients)
     gradients.clear()
     plainly()
     torch.manual_seed(0)
-    small(rows)[name]("fp32")()
+    row("fp32")()
     assert len(fast) == len(gradients) > 0
     assert any(bool(each.any()) for each in fast)
     for one, other in zip(fast, gradients, strict=True):

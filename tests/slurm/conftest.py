@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / folder) for folder in ("tests/dag", "bench")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dag"))
 
-from cluster import one_node  # noqa: E402
+from cluster import one_node
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +16,11 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The variables with which commands find it."""
     with one_node(tmp_path_factory.mktemp("slurm")) as environment:
         yield environment
+
+
+@pytest.fixture
+def on_slurm(slurm: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The same, set for all that the test starts."""
+    for key, value in slurm.items():
+        monkeypatch.setenv(key, value)
+    return slurm

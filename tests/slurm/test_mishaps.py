@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from checkout import copy_checkout
+from checkout import copy_checkout, replace
 from cluster import SENT, ask, missing, node_pid, start_node
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -22,13 +22,10 @@ def checkout(folder: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """A copy of the project whose training is longer, and keeps what it has more often."""
     folder.mkdir()
     run = copy_checkout(folder, "icam")
-    for file, before, after in (
-        ("workflow/scales/micro.yaml", "epochs: 1, batches_per_epoch: 2,", f"epochs: 1, batches_per_epoch: {BATCHES},"),
-        ("src/neuroute/training/loop.py", "SAVE_EVERY_S = 60.0", "SAVE_EVERY_S = 0.2"),
-    ):
-        text = (folder / file).read_text()
-        assert before in text
-        (folder / file).write_text(text.replace(before, after))
+    scale, batches = folder / "workflow/scales/micro.yaml", "epochs: 1, batches_per_epoch: "
+    assert f"{batches}2," in scale.read_text()
+    scale.write_text(scale.read_text().replace(f"{batches}2,", f"{batches}{BATCHES},"))
+    replace(folder / "src/neuroute/training/loop.py", "SAVE_EVERY_S = 60.0", "SAVE_EVERY_S = 0.2")
     return run
 
 
@@ -65,14 +62,8 @@ def lose_the_node(slurm: dict[str, str], job: str) -> None:
 
 @pytest.mark.parametrize("mishap", [let_its_time_run_out, lose_the_node])
 def test_it_goes_on_where_it_was(
-    mishap: Callable[[dict[str, str], str], None],
-    slurm: dict[str, str],
-    undisturbed: bytes,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    mishap: Callable[[dict[str, str], str], None], on_slurm: dict[str, str], undisturbed: bytes, tmp_path: Path
 ) -> None:
-    for key, value in slurm.items():
-        monkeypatch.setenv(key, value)
     folder = tmp_path / "sent"
     run = checkout(folder)
     ended: list[subprocess.CompletedProcess[str]] = []
@@ -81,8 +72,8 @@ def test_it_goes_on_where_it_was(
     while not list(folder.glob("work/micro/state/icam/icam_tsp/*/state.pt")) and thread.is_alive():
         time.sleep(0.2)
     assert thread.is_alive(), ended[0].stderr[-3000:]
-    (job,) = ask(slurm, "squeue", "-h", "-t", "R", "-o", "%i").split()
-    mishap(slurm, job)
+    (job,) = ask(on_slurm, "squeue", "-h", "-t", "R", "-o", "%i").split()
+    mishap(on_slurm, job)
     thread.join()
     assert ended[0].returncode == 0, ended[0].stdout[-3000:] + ended[0].stderr[-3000:]
     assert "resumed at batch" in (folder / "work/micro/logs/train/icam/icam_tsp.log").read_text()

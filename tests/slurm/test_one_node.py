@@ -86,12 +86,9 @@ def test_cancelled_jobs_go_on_and_end_with_the_same_results(slurm: dict[str, str
     print(f"{jobs} jobs: here {seconds[0]:.0f} s, by SLURM {seconds[1]:.0f} s")
 
 
-def test_a_partition_or_gpus_that_are_not_there_stop_before_the_first_job(
-    slurm: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("on_slurm")
+def test_a_partition_or_gpus_that_are_not_there_stop_before_the_first_job(tmp_path: Path) -> None:
     checkout(tmp_path / "sent")
-    for key, value in slurm.items():
-        monkeypatch.setenv(key, value)
     run = snakemake_in(tmp_path / "sent")
     for more, words in (
         (("--default-resources", "slurm_partition=fast"), "no partition fast"),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from checkout import TOY, copy_checkout, planned, toy
+from checkout import TOY, copy_checkout, planned, replace, toy
 from cluster import ask, missing, one_node
 from neuroute.pipeline.plan import slurm
 
@@ -88,11 +88,9 @@ def test_job_arrays(node: dict[str, str], tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_job_that_fails_in_a_group(node: dict[str, str], tmp_path: Path) -> None:
     """Its group has failed, and what the others have made is not there either."""
     run = copy_checkout(tmp_path, "pens")
-    driver = tmp_path / "src" / "neuroute" / "evaluation" / "driver.py"
-    text, line = driver.read_text(), "    loaded, folder = load_run("
-    assert line in text
+    line = "    loaded, folder = load_run("
     planted = '    if evaluation.id.startswith("pens/pens_a/"):\n        raise RuntimeError("planted")\n'
-    driver.write_text(text.replace(line, planted + line))
+    replace(tmp_path / "src/neuroute/evaluation/driver.py", line, planted + line)
     ended = run(TABLE, *SENT, "--keep-going", check=False)
     assert ended.returncode
     assert "planted" in ended.stdout + ended.stderr
