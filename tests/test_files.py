@@ -6,28 +6,21 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from refusals import one_line
 
 from neuroute.core import files
-from neuroute.core.errors import NeurouteError
-from neuroute.core.files import (
-    check_folder,
-    check_writable,
-    exclusive,
-    scratch_folder,
-    write_text,
-    write_whole,
-)
+from neuroute.core.files import check_folder, check_writable, exclusive, scratch_folder, write_text, write_whole
 
 
 def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     write_text(path, "old")
 
-    def fail(file: object) -> None:
-        file.write(b"half")  # type: ignore[attr-defined]
+    def fail(file: BinaryIO) -> None:
+        file.write(b"half")
         raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError):
@@ -36,21 +29,34 @@ def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("wraps", [False, True], ids=["of the system", "of a library"])
-def test_a_full_disk_is_one_line_whatever_library_writes(wraps: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+@pytest.mark.parametrize("where", ["as it is written", "in a library", "as it is synchronized"])
+def test_a_full_disk_a_quota_and_a_limit_are_one_line(
+    where: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """torch's writer meets an OSError and raises a RuntimeError of its own."""
+    path = tmp_path / "x.pt"
+    write_text(path, "old")
 
-    def write(file: object) -> None:
-        try:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        except OSError:
-            if wraps:
+    def full(_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    def write(file: BinaryIO) -> None:
+        file.write(b"half")
+        if where == "as it is written":
+            full(file)
+        if where == "in a library":
+            try:
+                full(file)
+            except OSError:
                 raise RuntimeError("enforce fail at inline_container.cc") from None
-            raise
 
-    with one_line(r"x\.pt: disk full; nothing was overwritten"):
-        write_whole(tmp_path / "x.pt", write)
-    assert not list(tmp_path.iterdir())
+    if where == "as it is synchronized":
+        monkeypatch.setattr(os, "fsync", full)
+    with one_line(r"x\.pt: disk full; nothing was overwritten, free some space"):
+        write_whole(path, write)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_planted_link_is_never_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +68,7 @@ def test_a_planted_link_is_never_written_through(tmp_path: Path, monkeypatch: py
     assert (path.read_text(), path.is_symlink(), precious.read_text()) == ("new", False, "mine")
     monkeypatch.setattr(files, "name_aside", lambda path: path.with_name(".guessed"))
     (tmp_path / ".guessed").symlink_to(precious)
-    with pytest.raises(NeurouteError, match=r"x\.txt: cannot write this file"):
+    with one_line(r"x\.txt: cannot write this file"):
         write_text(path, "newer")
     assert (path.read_text(), path.is_symlink(), precious.read_text()) == ("new", False, "mine")
 
@@ -76,7 +82,7 @@ def test_an_output_that_is_looked_at_first_makes_no_file_elsewhere(tmp_path: Pat
 
 def test_lock_is_exclusive_and_released(tmp_path: Path) -> None:
     lock = tmp_path / "d" / "lock"
-    refused = pytest.raises(NeurouteError, match="training is already running")
+    refused = one_line("training is already running")
     with exclusive(lock, "training"), refused, exclusive(lock, "training"):
         pass
     with exclusive(lock, "training"):
@@ -137,23 +143,6 @@ def test_folders_of_killed_processes_go_with_the_next_start(tmp_path: Path) -> N
     assert all(file.exists() for file in kept)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_a_quota_and_a_limit_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    path = tmp_path / "x.txt"
-    write_text(path, "old")
-
-    def full(fd: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(NeurouteError, match=r"x.txt: disk full; nothing was overwritten, free some space"):
-        write_text(path, "new")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_a_folder_on_a_read_only_disk_is_refused_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Path, *_: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
@@ -161,17 +150,15 @@ def test_a_folder_on_a_read_only_disk_is_refused_before_work(tmp_path: Path, mon
     check_folder(tmp_path / "new")
     assert not list((tmp_path / "new").iterdir())
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(NeurouteError, match=r"cannot write here \(Read-only file system\); check the folder's rights"):
+    with one_line(r"cannot write here \(Read-only file system\); check the folder's rights"):
         check_folder(tmp_path)
 
 
-@pytest.mark.parametrize("off", [-90.0, 90.0])
+@pytest.mark.parametrize(("off", "said"), [(-90.0, r"-9\d"), (90.0, r"\+9\d")])
 def test_a_disk_with_another_clock_is_refused_before_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float, said: str
 ) -> None:
     now = files.time.time
     monkeypatch.setattr(files.time, "time", lambda: now() - off)
-    with pytest.raises(NeurouteError, match=r"the clock of its disk is [+-]\d+ s off this machine's") as found:
+    with one_line(rf"the clock of its disk is {said} s off this machine's"):
         check_folder(tmp_path)
-    assert f"{off:+.0f} s"[:2] in str(found.value)
-    assert "\n" not in str(found.value)

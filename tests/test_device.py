@@ -1,4 +1,4 @@
-"""How many threads are taken: by what pieces of work have cost, and by what else holds the cores."""
+"""How many threads are taken: by what pieces of work have cost, and what else holds the cores.  Seeds of streams."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from neuroute.core import device
-from neuroute.core.device import Threads
+from neuroute.core.device import Threads, stream_seed
 
 CPU = torch.device("cpu")
 
@@ -64,3 +64,11 @@ def test_where_other_work_holds_the_cores_several_are_not_even_tried(
 def test_what_is_fixed_stays() -> None:
     with Threads(1, CPU) as pace, pace.piece():
         assert (pace.chosen, pace.reason, torch.get_num_threads()) == (1, "", 1)
+
+
+def test_streams_and_numbers_differ_in_what_a_generator_heeds() -> None:
+    seeds = {stream_seed(stream, number) for stream in range(20) for number in range(2000)}
+    assert len(seeds) == 20 * 2000
+    assert all(0 <= seed < 2**32 for seed in seeds)
+    drawn = {float(torch.rand((), generator=torch.Generator().manual_seed(stream_seed(s, 0)))) for s in range(50)}
+    assert len(drawn) == 50
