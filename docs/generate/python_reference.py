@@ -98,6 +98,7 @@ def _signature(name: str, value: Any) -> str:
         p for p in signature.parameters.values() if p.name not in ("self", "cls") and not p.name.startswith("_")
     ]
     text = re.sub(r"0x[0-9a-f]+", "...", str(signature.replace(parameters=parameters)))
+    text = re.sub(r"(?<=: |> )'([^']*)'", r"\1", text)  # annotations of modules that postpone them
     text = re.sub(r"\b(?:neuroute|torch|collections|typing|pathlib)\.(?:\w+\.)*(?=\w)", "", text)
     return f"```python\n{name}{text}\n```\n\n"
 
