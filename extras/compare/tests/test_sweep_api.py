@@ -53,6 +53,9 @@ def test_each_point_is_trained_with_each_seed(tmp_path: Path) -> None:
         ({}, {}, "the grid is empty"),
         ({"n": [8]}, {"seeds": 0}, "seeds 0"),
         ({"problem": ["tsp"]}, {}, "give `instances` to measure on"),
+        ({"n": [8]}, {"decoding": "quick"}, "quick"),
+        ({"n": [8]}, {"decoding": neuroute.Decoding(starts=9)}, "9 is more than its 8 stops"),
+        ({"n": [8]}, {"instances": neuroute.generate("cvrp", 8, 2)}, "holds CVRP instances, but .* solves TSP"),
     ],
 )
 def test_what_does_not_fit_is_said_before_any_training(tmp_path: Path, grid: Any, more: Any, says: str) -> None:

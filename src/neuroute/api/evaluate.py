@@ -27,6 +27,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import REFERENCES, load_tours
 from neuroute.decoding.decode import decode_timed, instances_per_batch
 from neuroute.evaluation.loaded import Rows, make_rows, write_records
+from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import describe_source, parameters
 from neuroute.problems.instances.instance import Instance, Instances
 from neuroute.solvers.registry import is_installed
@@ -258,8 +259,11 @@ def evaluate(
     instances, out = gather(instances), None if out is None else Path(out)
     if not isinstance(model, Model):
         model = load_model(model, device)
-    decoding = resolve_decoding(model.net, decoding)
-    _check(model, instances, decoding, out)
+    decoding = fitting(model.name, model.net, instances, decoding)
+    if out is not None:
+        if out.suffix != ".csv":
+            raise NeurouteError(f"--out {out}: records are written as .csv")
+        check_records("--out", out)
     if reference is not None:
         from neuroute.api.reference import with_reference  # solvers compile when they are imported
 
@@ -287,19 +291,19 @@ def evaluate(
     return replace(evaluation, reference=reference or origin(instances), doubts=doubts(instances, gap, reference))
 
 
-def _check(model: Model, instances: Instances, decoding: Decoding, out: Path | None) -> None:
-    """Raises NeurouteError if model, instances and decoding do not fit, or records cannot be written."""
-    if out is not None and out.suffix != ".csv":
-        raise NeurouteError(f"--out {out}: records are written as .csv")
-    if instances.problem not in SOLVES[model.problem]:
+def fitting(name: str, net: RoutingNetwork, instances: Instances, decoding: Decoding | str | None) -> Decoding:
+    """Return how a network decodes instances; a decoding may be given by name, None: the network's usual one.
+
+    Raises NeurouteError for an unknown name, and if network, instances and decoding do not fit.
+    """
+    decoding = resolve_decoding(net, decoding)
+    if instances.problem not in SOLVES[net.problem]:
         raise NeurouteError(
-            f"{instances.name}: holds {instances.problem.upper()} instances, but {model.name} solves "
-            f"{model.problem.upper()}"
+            f"{instances.name}: holds {instances.problem.upper()} instances, but {name} solves {net.problem.upper()}"
         )
     for group in instances.groups:
-        check_decoding(model.problem, group.n, decoding, group.name)
-    if out is not None:
-        check_records("--out", out)
+        check_decoding(net.problem, group.n, decoding, group.name)
+    return decoding
 
 
 def _measure(model: Model, group: Instances, decoding: Decoding, memory_gb: float, progress: Progress) -> GroupResult:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroute import Decoding
-from neuroute.api.evaluate import evaluate
+from neuroute.api.evaluate import evaluate, fitting
 from neuroute.api.files import gather, generate
 from neuroute.api.model import Model
 from neuroute.api.reference import with_reference
@@ -22,6 +22,7 @@ from neuroute.core.files import check_folder, check_writable, read_json, write_t
 from neuroute.core.lazy import mpl, pd
 from neuroute.core.text import csv_text, html_table
 from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.weights import build
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.sweeps import draw_sweep
 from neuroute_compare.summary import mean_interval
@@ -156,6 +157,9 @@ def sweep(
             raise NeurouteError("sweep: give `instances` to measure on, as the training covers several problems")
         instances = generate(problem, training.get("n", run.n), TEST_COUNT)
     tests, workers = gather(instances), training.get("workers")
+    for _, seed, trainer in trainers:
+        if seed == first:
+            fitting(trainer.run.id, build(trainer.run.network), tests, decoding)
     check_folder(folder)
     if reference is not None or tests.reference is None:
         solver = reference or (run.validation.solver if run.validation else "lkh")
