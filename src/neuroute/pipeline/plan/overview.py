@@ -106,7 +106,8 @@ def _before(plan: Plan, job: str) -> list[str]:
     if artifact := plan.artifacts.get(job):
         return [*artifact.evaluations, *artifact.runs, *artifact.label_jobs]
     if evaluation := plan.evaluations.get(job):
-        return [evaluation.run, *plan.label_jobs_of_evaluation(job)]
+        factors = [f"{evaluation.run}/rescaling"] if evaluation.reads_best_factor() else []
+        return [evaluation.run, *factors, *plan.label_jobs_of_evaluation(job)]
     if run := plan.runs.get(job):
         return [*([run.start.partition("@")[0]] if run.start else []), *plan.label_jobs_of_run(job)]
     return []
