@@ -98,9 +98,9 @@ def test_one_job_measures_a_model_and_finds_its_factors_first() -> None:
 def test_what_asks_for_the_best_factor_waits_for_the_sweep() -> None:
     plan = plan_of("laptop", ("pens",))
     sweep = plan.evaluation_file("pens/pens_a/rescaling").with_suffix(".npz")
-    for group in ("uniform", "tsplib", "attention"):
+    for group in ("rescaled", "tsplib", "attention"):
         assert plan.rescaling_of_evaluation(f"pens/pens_a/{group}") == sweep
-    for evaluation in ("pens/coordns/uniform", "scaling/bq/uniform_pens"):
+    for evaluation in ("pens/pens_a/uniform", "pens/coordns/uniform", "scaling/bq/uniform_pens"):
         assert plan.rescaling_of_evaluation(evaluation) is None
 
 

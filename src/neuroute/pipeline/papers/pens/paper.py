@@ -12,7 +12,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.pipeline.plan.changes import declare_run
 from neuroute.pipeline.plan.claims import AVERAGING, Protocol, on_benchmark
 from neuroute.pipeline.plan.config import Config, Scale
-from neuroute.pipeline.plan.needs import Need, tested
+from neuroute.pipeline.plan.needs import Need, group_of, tested
 from neuroute.pipeline.plan.paper import Paper, borrow_runs
 from neuroute.pipeline.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.pipeline.rendering import style
@@ -32,6 +32,7 @@ from neuroute.specs.objects import (
     Spec,
     Supervised,
     Sweep,
+    Test,
 )
 
 SIZES = (100, 250, 500, 1000, 10_000)
@@ -351,6 +352,11 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
     yield on_benchmark("tsplib", 72, *ways)
 
 
+def group(scale: Scale, test: Test) -> str:
+    """Which of a run's tests are measured by one job: those at its best factor wait for the sweep of factors."""
+    return group_of(KEY, test.run, "rescaled" if test.decoding.rescale == "best" else "uniform")
+
+
 PENS = "neuroute.networks.pens:Pens"
 
 
@@ -401,7 +407,7 @@ PAPER = Paper(
     title="Solving the Traveling Salesman Problem with Positional Encoding",
     scale=PensScale,
     runs=runs,
-    group="uniform",
+    group=group,
     borrows=("scaling", "rivals"),
     protocol=protocol,
 )
