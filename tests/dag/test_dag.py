@@ -214,8 +214,8 @@ def test_single_targets_run_only_what_they_need(tmp_path: Path) -> None:
         "render": 1,
         "render_table": 1,
     }
-    jobs = planned(run, "results/pens/table1.csv")  # two models, each with its sweep and then its tests
-    assert (jobs["train"], jobs["evaluate"], jobs["render_table"]) == (2, 4, 1)
+    jobs = planned(run, "results/pens/table1.csv")  # two models, each with its tests, its sweep, and tests that wait
+    assert (jobs["train"], jobs["evaluate"], jobs["render_table"]) == (2, 6, 1)
     assert set(jobs) == {"labels", "train", "evaluate", "render", "render_table"}
 
 

@@ -28,11 +28,11 @@ from neuroute.datasets.store import REFERENCES, load_tours
 from neuroute.decoding.decode import decode_timed, instances_per_batch
 from neuroute.evaluation.loaded import Rows, make_rows, write_records
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import describe_source, parameters
+from neuroute.networks.weights import build, describe_source, parameters
 from neuroute.problems.instances.instance import Instance, Instances
 from neuroute.solvers.registry import is_installed
 from neuroute.specs.decodings import check_decoding
-from neuroute.specs.objects import Decoding, Labels
+from neuroute.specs.objects import Decoding, Labels, Network
 
 ROUNDING = 0.05  # points of a gap that still agree: on another kind of CPU near ties may fall otherwise
 if TYPE_CHECKING:
@@ -291,11 +291,14 @@ def evaluate(
     return replace(evaluation, reference=reference or origin(instances), doubts=doubts(instances, gap, reference))
 
 
-def fitting(name: str, net: RoutingNetwork, instances: Instances, decoding: Decoding | str | None) -> Decoding:
-    """Return how a network decodes instances; a decoding may be given by name, None: the network's usual one.
+def fitting(
+    name: str, net: RoutingNetwork | Network, instances: Instances, decoding: Decoding | str | None
+) -> Decoding:
+    """Return how a network, or one of this spec, decodes instances; None: as is usual for it.
 
     Raises NeurouteError for an unknown name, and if network, instances and decoding do not fit.
     """
+    net = build(net) if isinstance(net, Network) else net
     decoding = resolve_decoding(net, decoding)
     if instances.problem not in SOLVES[net.problem]:
         raise NeurouteError(

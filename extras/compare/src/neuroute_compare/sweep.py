@@ -22,7 +22,6 @@ from neuroute.core.files import check_folder, check_writable, read_json, write_t
 from neuroute.core.lazy import mpl, pd
 from neuroute.core.text import csv_text, html_table
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import build
 from neuroute.pipeline.rendering import style
 from neuroute.pipeline.rendering.sweeps import draw_sweep
 from neuroute_compare.summary import mean_interval
@@ -159,7 +158,7 @@ def sweep(
     tests, workers = gather(instances), training.get("workers")
     for _, seed, trainer in trainers:
         if seed == first:
-            fitting(trainer.run.id, build(trainer.run.network), tests, decoding)
+            fitting(trainer.run.id, trainer.run.network, tests, decoding)
     check_folder(folder)
     if reference is not None or tests.reference is None:
         solver = reference or (run.validation.solver if run.validation else "lkh")
