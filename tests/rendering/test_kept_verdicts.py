@@ -242,7 +242,7 @@ def test_a_changed_number_changes_the_verdict(laptop: dict[str, Judged], folder:
         (
             "pens/table1.csv",
             lambda text: text.replace("PENS-A,ori", "PENS-B,ori"),
-            r"table1.csv: no .*, which behind.csv",
+            r"behind.csv: nothing of table1 .*PENS-B",
         ),
     ],
 )
