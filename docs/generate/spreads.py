@@ -18,7 +18,7 @@ from neuroute.pipeline.rendering.comparisons import SPREADS, kind_of
 from neuroute.pipeline.rendering.kept import BEHIND
 
 KEPT = Path(__file__).resolve().parents[1] / "measured"
-BANDS = (1, 2.5, 5, 10, 20)  # test sets of at most so many times the training's nodes
+BANDS = (1, 2.5, 5, 10, 20, 100)  # test sets of at most so many times the training's nodes
 Models = Iterator[tuple[str, str, float, str, list[float]]]  # kind, problem, times, name of the model, gaps
 
 
