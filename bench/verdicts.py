@@ -38,14 +38,22 @@ class World:
     def __init__(self, rng: np.random.Generator, instances: int = 128, noise: float = 0.5, draw: Draw = NORMAL) -> None:
         self.rng, self.instances, self.noise, self.draw = rng, instances, noise, draw
         self.hard: dict[int, np.ndarray] = {}  # test set -> what makes its instances hard for all models
+        self.luck: dict[tuple[str, int], np.ndarray] = {}  # model, test set -> deviates of its trainings
 
-    def model(self, name: str, logs: Sequence[float], trainings: int, spread: float, alike: float = 0.6) -> list[Gap]:
-        """Measure a model of these true ln gaps on as many test sets; its trainings vary alike on all of them."""
+    def model(
+        self, name: str, logs: Sequence[float], trainings: int, spread: float, alike: float = 0.6, uses: float = 0.8
+    ) -> list[Gap]:
+        """Measure a model of these true ln gaps on as many test sets; its trainings vary alike on all of them.
+
+        A model measured again is used in another way: its trainings' luck correlates with the first by `uses`.
+        """
         common = self.draw(self.rng, trainings)
         gaps = []
         for i, log in enumerate(logs):
             own = self.draw(self.rng, trainings)
-            deviates = math.sqrt(alike) * common + math.sqrt(1 - alike) * own
+            fresh = math.sqrt(alike) * common + math.sqrt(1 - alike) * own
+            first = self.luck.setdefault((name, i), fresh)
+            deviates = fresh if first is fresh else uses * first + math.sqrt(1 - uses**2) * fresh
             hard = self.hard.setdefault(i, self.rng.normal(size=self.instances))
             of_each = math.exp(log) * (1 + self.noise * (hard + 0.7 * self.rng.normal(size=self.instances)))
             shift = float(of_each.mean()) / math.exp(log)
@@ -128,6 +136,32 @@ def of_settings(repeats: int) -> list[dict[str, object]]:
             found = share(judged("level", [each], 0.1) == "supported" for each in level)
             false = share(judged("level", [each], 0.1) == "supported" for each in edge)
             lines.append(row("level", f"{name}, margin 10 %", None, found, false, repeats))
+    return lines
+
+
+def of_uses(repeats: int) -> list[dict[str, object]]:
+    """Tendencies of trainings used in two ways, such as with and without search."""
+    lines = []
+    for name, trainings, sets, uses in (
+        ("1 in two ways", 1, 1, 0.8),
+        ("3 in two ways", 3, 1, 0.8),
+        ("3 in two ways, four test sets", 3, 4, 0.8),
+        ("3 in two ways that correlate by 0.5", 3, 1, 0.5),
+        ("3 in two ways that correlate by 0.95", 3, 1, 0.95),
+    ):
+        rng, of = np.random.default_rng(20261128), {}
+        for effect in (EFFECT, 0.0):
+            of[effect] = []
+            for _ in range(repeats):
+                world, level = World(rng), math.log(8)
+                sides = [
+                    world.model("one", [level + 0.5 * i - less for i in range(sets)], trainings, 0.09, uses=uses)
+                    for less in (0.0, effect)
+                ]
+                parts = [(sign / sets, gap) for sign, side in zip((1, -1), sides, strict=True) for gap in side]
+                of[effect].append((contrast(parts, lambda gap: Spread(0.09, 48)), ()))
+        held = share(holds(each, truth) for truth, pairs in of.items() for each, _ in pairs)
+        lines.append(row("tendency", name, held, verdicts("tendency", of[EFFECT]), wrong("tendency", of[0.0]), repeats))
     return lines
 
 
@@ -224,7 +258,7 @@ if __name__ == "__main__":
     parser.add_argument("--repeats", type=int, default=2000)
     parser.add_argument("--out", type=Path, default=Path("docs/measured/checks/verdicts.csv"))
     arguments = parser.parse_args()
-    lines = [*of_settings(arguments.repeats), *of_grids(arguments.repeats), *of_costs(arguments.repeats)]
+    lines = [line for part in (of_settings, of_uses, of_grids, of_costs) for line in part(arguments.repeats)]
     lines.sort(key=lambda line: ("tendency", "superlative", "universal", "level", "law").index(str(line["form"])))
     write_text(arguments.out, csv_text(pd.DataFrame(lines, columns=list(HEADS))))
     print(*(", ".join(map(str, line.values())) for line in lines), sep="\n")

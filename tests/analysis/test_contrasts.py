@@ -11,6 +11,7 @@ from scipy.stats import linregress, ttest_1samp, ttest_ind
 
 from neuroute.analysis.contrasts import (
     ALIKE,
+    IN_TWO_USES,
     Estimate,
     Gap,
     Spread,
@@ -63,18 +64,28 @@ def test_a_kind_that_was_trained_once_has_no_interval() -> None:
     estimate = contrast(pair, of_kind)
     assert estimate.value == pytest.approx(math.log(5 / 4))
     assert (estimate.interval(), estimate.p_above(), estimate.power(1.0)) == (None, 1.0, 0.0)
-    assert contrast(pair, of_kind, one_training=True).interval() is not None
 
 
 def test_a_training_is_alike_on_all_test_sets() -> None:
     near, far = gap(4.0, drawn="near"), gap(9.0, drawn="far")
     (term,) = of_trainings(contrast([(0.5, near), (0.5, far)], of_kind))
     assert term.variance == pytest.approx(0.01 * (ALIKE + (1 - ALIKE) / 2))
-    seeds = [gap(4.0, 5.0, 6.0), gap(9.0, 8.0, 7.0)]
+    seeds = [gap(4.0, 5.0, 6.0), gap(9.0, 8.0, 7.0, drawn="far")]
     (of_sum,) = of_trainings(contrast([(0.5, each) for each in seeds], of_kind))
     logs = [0.5 * (math.log(a) + math.log(b)) for a, b in zip(seeds[0].values, seeds[1].values, strict=True)]
     prior = 0.01 * (ALIKE + (1 - ALIKE) / 2)
     assert of_sum.variance == pytest.approx((8 * prior + 2 * variance(logs)) / 10 / 3)
+
+
+def test_a_training_used_in_two_ways_is_a_pair() -> None:
+    ways = [(-1.0, gap(4.0)), (1.0, gap(5.0))]
+    (term,) = of_trainings(contrast(ways, of_kind))
+    assert term.variance == pytest.approx(0.01 * 2 * (1 - IN_TWO_USES))
+    greedy, searched = (4.0, 5.0, 6.0), (3.6, 4.7, 5.5)
+    changes = np.log(greedy) - np.log(searched)
+    for run in ("a", "a@stage1"):
+        (of_pairs,) = of_trainings(contrast([(-1, gap(*searched)), (1, gap(*greedy, run=run))], of_kind))
+        assert of_pairs.variance == pytest.approx((8 * term.variance + 2 * changes.var(ddof=1)) / 10 / 3)
 
 
 def test_the_error_of_a_pool_is_not_made_up_for_by_many_models() -> None:
@@ -84,10 +95,11 @@ def test_the_error_of_a_pool_is_not_made_up_for_by_many_models() -> None:
 
 
 def test_instances_are_pairs_on_one_test_set_alone() -> None:
-    same = contrast([(-1, gap(10.0, noise=1.0)), (1, gap(10.0, run="b", noise=1.0))], of_kind, one_training=True)
-    apart = contrast(
-        [(-1, gap(10.0, noise=1.0)), (1, gap(10.0, run="b", noise=1.0, drawn="other"))], of_kind, one_training=True
-    )
+    def of(drawn: str) -> Estimate:
+        pair = [(-1, gap(10.0, noise=1.0)), (1, gap(10.0, run="b", noise=1.0, drawn=drawn))]
+        return contrast(pair, lambda _: Spread(0.0, 9))
+
+    same, apart = of("set"), of("other")
     assert same.error == 0
     assert apart.error == pytest.approx(0.1 * 2**0.5)
     assert apart.freedom == pytest.approx(2 * 99)

@@ -14,7 +14,7 @@ import pytest
 from refusals import one_line
 
 from fabricated import Fabric
-from neuroute.analysis.contrasts import Gap, contrast
+from neuroute.analysis.contrasts import Gap, Spread, contrast
 from neuroute.core.files import write_text
 from neuroute.pipeline.rendering.comparisons import DrawnTables
 from neuroute.pipeline.rendering.kept import METADATA, KeptTables, judge_kept, keep, keep_behind, write_crate
@@ -153,7 +153,7 @@ def test_gaps_of_two_tables_vary_as_if_unrelated(tmp_path: Path) -> None:
     keep_behind(tmp_path, tables, dict.fromkeys(tables, ""))
     kept = KeptTables(tmp_path, "p")
     one, other = (kept.table(name).rows[-1].cells[0].behind for name in ("table0", "table1"))
-    apart = contrast([(1, one), (-1, other)], lambda _: None, one_training=True)
+    apart = contrast([(1, one), (-1, other)], lambda _: Spread(0.0, 9))
     assert apart.error**2 == pytest.approx(np.sum(np.square(draws / 9)), rel=1e-3)
 
 

@@ -79,7 +79,7 @@ class Comparison(Spec):
     each: Names = ()
     over: str = ""  # label whose values are single instances: compare the means over those that are printed
     costs: bool = False  # times, memory or counts: the spread is that of the ratios over columns and `each`
-    one_training: bool = False  # both sides are the same models, used in two ways: no spread between trainings
+    one_training: bool = False  # both sides are of the same trainings, used in two ways, which needs no gate
     continued: bool = False  # each training of one side goes on from one of the other: trainings are pairs
 
     @property

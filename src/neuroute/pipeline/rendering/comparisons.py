@@ -214,8 +214,7 @@ def _estimate(pairs: Sequence[Pair]) -> Estimate:
     if any(gap is None or gap.instances < FEWEST for of_pair in gaps for gap in of_pair):
         return Estimate(fmean(values))
     parts = [part for a, b in gaps if a and b for part in ((-1 / len(pairs), a), (1 / len(pairs), b))]
-    ways = pairs[0].comparison
-    return contrast(parts, spread_of, one_training=ways.one_training, continued=ways.continued)
+    return contrast(parts, spread_of, continued=pairs[0].comparison.continued)
 
 
 def _pairs(
