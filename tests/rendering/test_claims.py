@@ -226,6 +226,8 @@ def test_a_level_lies_within_its_margin() -> None:
     ):
         assert (Judged(level, (finding(value),)).verdict, Judged(no_worse, (finding(value),)).verdict) == verdicts
     assert Judged(level, (finding(0.0, 0.2),)).power == 0
+    near = finding(-math.log(0.9) - 0.01)  # as far from the margin as 0.01 is from 0
+    assert Judged(level, (near,)).cost == Judged(claim(), (finding(0.01),)).cost == "7.8 times the trainings"
 
 
 def test_a_law_is_one_regression_over_all_trainings() -> None:
@@ -362,7 +364,6 @@ def test_verdicts_follow_from_the_intervals() -> None:
     assert told(finding()) == ("not measured", "not measured at this scale")
     assert told(missing="no table") == ("not measured", "no table")
     assert told(finding(0.2), is_judged=False)[0] == "not judged"
-    assert Judged(claim(), (finding(0.01),)).cost == "7.8 times the trainings"
     assert effect(finding(math.log(2), 0.1)) == "50 % [39, 59]"
     assert number(0.123, "exponent") == "0.12"
 

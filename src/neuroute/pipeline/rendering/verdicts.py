@@ -246,7 +246,11 @@ class Judged:
         if not finding.estimate.terms:
             return finding.lacks
         stricter = 1.0 if not self.p_of_family else self.p / self.p_of_family
-        source, times = finding.estimate.needed(ALPHA * stricter)
+        distance = finding.estimate.value
+        if self.claim.margin is not None:  # to the nearer margin, on whichever side of it
+            margin = -math.log(1 - self.claim.margin)
+            distance = margin + (distance if self.claim.no_worse else -abs(distance))
+        source, times = replace(finding.estimate, value=distance).needed(ALPHA * stricter)
         if not math.isfinite(times) or times > MOST:
             return f"more than {MOST} times the {source}"
         return f"{max(times, 1.1):.1f} times the {source}"
