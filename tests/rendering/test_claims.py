@@ -34,6 +34,7 @@ from neuroute.pipeline.rendering.comparisons import (
     kind_of,
     spread_of,
 )
+from neuroute.pipeline.rendering.render import render
 from neuroute.pipeline.rendering.table import Cell, Column, Row, Table
 from neuroute.pipeline.rendering.verdicts import (
     Judged,
@@ -453,3 +454,5 @@ def test_times_of_a_busy_machine_are_not_judged(
     busy = look(3.1)
     assert busy.busy == "load 3.1 on 2 cores"
     assert Judged(claim, (busy,)).verdict in ("inconclusive", "not measured")
+    render(fabric.study("table4", work), tmp_path / "table4")
+    assert "Times are upper bounds: the machine was busy (load 3.1 on 2 cores)." in (tmp_path / "table4.md").read_text()

@@ -96,6 +96,9 @@ def render(study: Study, stem: Path) -> list[Path]:
         say_sources = [f"Not trained here but taken from files: {sources}. {rest}"] if sources else []
         drawing = replace(drawing, notes=(*drawing.notes, *say_seeds(study), *stand_ins, *say_sources))
     if isinstance(drawing, Table):
+        if (load := study.busy()) and any(column.format is duration for column in drawing.columns):
+            say_load = f"Times are upper bounds: the machine was busy ({load})."
+            drawing = replace(drawing, notes=(*drawing.notes, say_load))
         extra = {"scale": study.scale.name, "device": "; ".join(measured_on.get("devices", [])) or None}
         save_table(drawing, stem, extra)
         about: dict[str, Any] = {"title": drawing.title, "notes": list(drawing.notes), "legend": drawing.legend}
