@@ -85,18 +85,23 @@ def pair(
     lower = world.model("lower", [level + 0.5 * i - effect for i in range(sets)], trainings[0], spreads[0])
     upper = world.model("upper", [level + 0.5 * i for i in range(sets)], trainings[1], spreads[1])
     of = [[(-1.0, a), (1.0, b)] for a, b in zip(lower, upper, strict=True)]
+    if pool is None:
+        variances = [float(np.var(np.log(side[0].values), ddof=1)) for side in (lower, upper)]
+        pool = Spread(math.sqrt(np.mean(variances)), sum(trainings) - 2)
     mean = contrast([(c / sets, gap) for parts in of for c, gap in parts], lambda gap: pool)
     return mean, tuple(contrast(parts, lambda gap: pool) for parts in of)
 
 
-# trainings, spreads of both, pooled spread with its freedom, test sets, instances, noise of an instance, deviates
-Setting = tuple[tuple[int, int], tuple[float, float], Spread, int, int, float, Draw]
+# trainings, spreads of both, pooled spread with its freedom or None of their own, test sets, instances, noise, deviates
+Setting = tuple[tuple[int, int], tuple[float, float], Spread | None, int, int, float, Draw]
 SETTINGS: dict[str, Setting] = {
     "1 and 1, spread 9 % as pooled": ((1, 1), (0.09, 0.09), Spread(0.09, 48), 1, 128, 0.5, NORMAL),
     "3 and 3, 9 %": ((3, 3), (0.09, 0.09), Spread(0.09, 48), 1, 128, 0.5, NORMAL),
     "5 and 5, 9 %": ((5, 5), (0.09, 0.09), Spread(0.09, 48), 1, 128, 0.5, NORMAL),
     "3 and 1, 9 %": ((3, 1), (0.09, 0.09), Spread(0.09, 48), 1, 128, 0.5, NORMAL),
     "3 and 3, pool of two models": ((3, 3), (0.09, 0.09), Spread(0.09, 4), 1, 128, 0.5, NORMAL),
+    "3 and 3, pool of these alone": ((3, 3), (0.09, 0.09), None, 1, 128, 0.5, NORMAL),
+    "8 and 8, pool of these alone": ((8, 8), (0.09, 0.09), None, 1, 128, 0.5, NORMAL),
     "3 and 3, spreads 5 and 13 %": ((3, 3), (0.05, 0.13), Spread(0.09, 48), 1, 128, 0.5, NORMAL),
     "3 and 3, spreads 3 and 15 %": ((3, 3), (0.03, 0.15), Spread(0.11, 48), 1, 128, 0.5, NORMAL),
     "1 and 1, spreads 5 and 13 %": ((1, 1), (0.05, 0.13), Spread(0.1, 48), 1, 128, 0.5, NORMAL),

@@ -37,7 +37,9 @@ def models() -> Models:
             continue
         gaps = [*map(float, row["gaps"].split())]
         if len(gaps) > 1:
-            yield kind_of(row["network"]), row["problem"], float(row["times"]), row["run"], gaps
+            run = row["run"].partition("@")[0]  # checkpoints of a stage are of the same trainings, as are few shots
+            if not run.startswith("mvmoe/few_"):
+                yield kind_of(row["network"]), row["problem"], float(row["times"]), run, gaps
 
 
 def of_three(file: str, kind: str, labels: tuple[str, ...]) -> Models:

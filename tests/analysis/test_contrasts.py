@@ -92,6 +92,7 @@ def test_the_error_of_a_pool_is_not_made_up_for_by_many_models() -> None:
     models = [(1.0, gap(5.0, run=str(i))) for i in range(12)]
     assert contrast(models, lambda each: Spread(0.1, 6)).freedom == pytest.approx(6)
     assert contrast(models, of_kind).freedom == pytest.approx(40)
+    assert contrast([(1.0, gap(5.0, 5.5, 6.0))], lambda each: Spread(0.1, 6)).freedom == pytest.approx(6)
 
 
 def test_instances_are_pairs_on_one_test_set_alone() -> None:

@@ -216,6 +216,19 @@ def test_a_universal_claim_has_no_exception() -> None:
     assert Judged(universal, (finding(0.001, cells=cells),)).verdict == "inconclusive"
 
 
+def test_a_chain_holds_in_each_of_its_steps_if_it_is_universal() -> None:
+    of = {"table2": table(A=[gap(2.0, run="a")], B=[gap(9.0, run="b")], C=[gap(8.0, run="c")])}
+    steps = findings(claim("universal", order=["A", "B", "C"]), of)
+    assert [round(each.estimate.value, 3) for each in steps] == [1.504, -0.118]
+    (ends,) = findings(claim(order=["A", "B", "C"]), of)
+    assert ends.estimate.value == pytest.approx(math.log(8 / 2) / 2)
+
+
+def test_printed_cells_without_a_measured_one_are_counted() -> None:
+    (of,) = findings(claim(), {"table2": table(A=[gap(4.0), gap(4.0)], B=[gap(5.0, run="b"), None])})
+    assert "1 printed pairs of cells not measured" in Judged(claim(), (of,)).why
+
+
 def test_a_level_lies_within_its_margin() -> None:
     level, no_worse = claim("level", 0.1), claim("level", 0.1, no_worse=True)
     for value, verdicts in (
@@ -223,6 +236,7 @@ def test_a_level_lies_within_its_margin() -> None:
         (0.1, ("inconclusive", "supported")),
         (0.3, ("contradicted", "supported")),
         (-0.1, ("inconclusive", "inconclusive")),
+        (math.log(0.9) - 0.0205, ("contradicted", "contradicted")),
         (-0.3, ("contradicted", "contradicted")),
     ):
         assert (Judged(level, (finding(value),)).verdict, Judged(no_worse, (finding(value),)).verdict) == verdicts
@@ -407,6 +421,8 @@ def test_headlines_count_together() -> None:
     judged = with_holm({"p": [Judged(headline, (near,)), Judged(headline, (near,)), Judged(detail, (near,))],
                         "q": [Judged(big, (near,))]})  # fmt: skip
     assert [each.verdict for each in judged["p"]] == ["inconclusive", "inconclusive", "supported"]
+    assert judged["p"][0].cost == Judged(claim(), (near,), p_of_family=1.0, counted=2).cost
+    assert judged["p"][0].cost != Judged(claim(), (near,), p_of_family=1.0).cost
     assert judged["p"][0].why == "decided alone, not among all headline claims (Holm)"
     assert [is_small_headline(each) for each in (headline, detail, big)] == [True, False, False]
     assert judged["q"][0].verdict == "supported"

@@ -175,7 +175,6 @@ def _of_trainings(parts: Sequence[tuple[float, Gap]], spread_of: SpreadOf) -> li
         by_run[gap.run.partition("@")[0]].append((weight, gap))  # checkpoints of a stage are of the same trainings
     terms: list[Term] = []
     of_pool: dict[Spread, list[tuple[float, float]]] = defaultdict(list)  # variances, degrees of freedom
-    own: dict[Spread, int] = defaultdict(int)  # degrees of freedom of the models' own spreads
     for same in by_run.values():
         count = min(len(gap.values) for _, gap in same)
         logs = [math.fsum(weight * math.log(gap.values[k]) for weight, gap in same) for k in range(count)]
@@ -187,7 +186,6 @@ def _of_trainings(parts: Sequence[tuple[float, Gap]], spread_of: SpreadOf) -> li
             freedom = min(PRIOR_FREEDOM, pool.freedom)
             squares = freedom * prior + (count - 1) * (variance(logs) if count > 1 else 0.0)
             of_pool[pool].append((squares / (freedom + count - 1) / count, freedom + count - 1))
-            own[pool] += count - 1
         elif count > 1:
             terms.append(Term(variance(logs) / count, count - 1, "trainings"))
         else:
@@ -195,8 +193,8 @@ def _of_trainings(parts: Sequence[tuple[float, Gap]], spread_of: SpreadOf) -> li
     for pool, each in of_pool.items():
         total = math.fsum(of for of, _ in each)
         freedom_of_sum = total**2 / (math.fsum(of**2 / freedom for of, freedom in each) or 1.0)
-        # The pool's error is one for all its models: their number does not make up for it.
-        terms.append(Term(total, max(1.0, min(freedom_of_sum, pool.freedom + own[pool])), "trainings"))
+        # The pool's error is one for all its models, whose own trainings it mostly holds: no more freedom than it has.
+        terms.append(Term(total, max(1.0, min(freedom_of_sum, pool.freedom)), "trainings"))
     return [term for term in terms if term.variance]
 
 

@@ -133,6 +133,7 @@ class Finding:
         busy: of times: the load, where the machine was too busy for them to count.
         lacks: what it takes to have an interval, where there is none.
         of_trainings: whether it sets trainings against each other.
+        left_out: pairs of printed cells that are not measured, beside others that are.
     """
 
     quantity: str
@@ -145,6 +146,7 @@ class Finding:
     busy: str = ""
     lacks: str = NO_INTERVAL
     of_trainings: bool = True
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,9 @@ def findings(claim: Claim, tables: Mapping[str, Table], busy: Callable[[str], st
     groups: dict[tuple[str, ...], list[Pair]] = defaultdict(list)
     for comparison in claim.compare:
         for pair, kind in _pairs(claim, comparison, tables, busy):
-            pools = claim.form == "tendency" or all(len(names) == 1 for names in comparison.order)
-            is_apart = claim.form in ("superlative", "level") or not pools
+            # A chain's middle would cancel out of a mean over its steps: of a universal claim each step holds.
+            is_pair = len(comparison.order) == 2 and all(len(names) == 1 for names in comparison.order)
+            is_apart = claim.form in ("superlative", "level") or (claim.form == "universal" and not is_pair)
             groups[(*(pair.sides if is_apart else ()), kind)].append(pair)
     return [_finding(group) for group in groups.values()]
 
@@ -199,6 +202,7 @@ def _finding(pairs: Sequence[Pair]) -> Finding:
         busy=next(filter(None, (pair.busy for pair in measured)), ""),
         lacks=ONE_EACH if no_prior else NO_INTERVAL,
         of_trainings=not all(pair.comparison.costs or pair.comparison.one_training for pair in pairs),
+        left_out=len(signs) - sum(_are_numbers(pair.lower.published, pair.upper.published) for pair in measured),
     )
 
 

@@ -114,6 +114,7 @@ class Judged:
     is_judged: bool = True  # not at scales whose trends mean nothing
     regime: Regime = Regime()
     p_of_family: float | None = None  # adjusted for the other headlines
+    counted: int = 1  # headlines that it is tested together with: the undecided ones, by Holm
 
     @property
     def measured(self) -> list[Finding]:
@@ -146,7 +147,7 @@ class Judged:
         margin = 0.0 if self.claim.margin is None else -math.log(1 - self.claim.margin)
         values = [negative(each).p_above(margin) for each in there]
         if margin and not self.claim.no_worse:
-            values = [2 * min(value, each.p_above(margin)) for value, each in zip(values, there, strict=True)]
+            values = [min(value, each.p_above(margin)) for value, each in zip(values, there, strict=True)]
         if self.claim.form == "universal":
             values += [negative(cell).p_above() for finding in self.measured for cell in finding.cells]
         return min(1.0, len(values) * min(values)) if values else 1.0
@@ -211,10 +212,12 @@ class Judged:
 
     @property
     def why(self) -> str:
-        """Say what is missing, what leaves the claim open, and what it did not meet: baselines without a number."""
+        """Say what is missing, what leaves the claim open, and what it did not meet: baselines and cells."""
         absent = [finding.quantity.partition(" below ")[2] for finding in self.findings if finding.estimate is None]
-        not_met = f"not measured: {', '.join(absent)}" if self.measured and any(absent) else ""
-        return "; ".join(filter(None, [self._open, not_met]))
+        not_met = f"not measured: {', '.join(dict.fromkeys(absent))}" if self.measured and any(absent) else ""
+        left_out = sum(finding.left_out for finding in self.measured)
+        fewer = f"{left_out} printed pairs of cells not measured" if left_out else ""
+        return "; ".join(filter(None, [self._open, not_met, fewer]))
 
     @property
     def _open(self) -> str:
@@ -245,12 +248,12 @@ class Judged:
             return "times again, on an idle machine"
         if not finding.estimate.terms:
             return finding.lacks
-        stricter = 1.0 if not self.p_of_family else self.p / self.p_of_family
         distance = finding.estimate.value
         if self.claim.margin is not None:  # to the nearer margin, on whichever side of it
             margin = -math.log(1 - self.claim.margin)
             distance = margin + (distance if self.claim.no_worse else -abs(distance))
-        source, times = replace(finding.estimate, value=distance).needed(ALPHA * stricter)
+        counted = self.counted * (len(self.measured) if self.is_against else 1)
+        source, times = replace(finding.estimate, value=distance).needed(ALPHA / counted)
         if not math.isfinite(times) or times > MOST:
             return f"more than {MOST} times the {source}"
         return f"{max(times, 1.1):.1f} times the {source}"
@@ -291,10 +294,16 @@ Claimed = Mapping[str, Sequence[Judged]]  # paper -> its claims
 
 def with_holm(claimed: Claimed) -> dict[str, list[Judged]]:
     """Count the headlines of all papers that need no GPU as one family."""
-    family = [id(each) for of in claimed.values() for each in of if is_small_headline(each.claim)]
-    every = {id(each): each for of in claimed.values() for each in of}
-    adjusted = dict(zip(family, holm([every[name].p for name in family]), strict=True))
-    return {paper: [replace(each, p_of_family=adjusted.get(id(each))) for each in of] for paper, of in claimed.items()}
+    values = {id(each): each.p for of in claimed.values() for each in of if is_small_headline(each.claim)}
+    adjusted = dict(zip(values, holm([*values.values()]), strict=True))
+
+    def of_family(judged: Judged) -> Judged:
+        if id(judged) not in values:
+            return judged
+        counted = sum(value >= values[id(judged)] for value in values.values())
+        return replace(judged, p_of_family=adjusted[id(judged)], counted=counted)
+
+    return {paper: [of_family(each) for each in of] for paper, of in claimed.items()}
 
 
 def is_small_headline(claim: Claim) -> bool:

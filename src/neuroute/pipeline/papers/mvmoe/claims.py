@@ -63,7 +63,7 @@ def training_on_ovrptw_helps(evidence: Evidence) -> list[Finding]:
     last: dict[tuple[str, str], tuple[float, float]] = {}
     for line in evidence.points("figure7"):
         variant = str(line["variant"])
-        if line["side"] == "measured" and variant.startswith("OVRP") and variant.endswith("TW") and variant != "OVRPTW":
+        if line["side"] == "measured" and variant == "OVRPBTW":  # of a limit that binds no route it is the same
             point = float(line["batch"]), float(line["gap_pct"])
             last[line["series"], variant] = max(last.get((line["series"], variant), point), point)
     variants = sorted({variant for _, variant in last})
@@ -82,7 +82,7 @@ def load_is_balanced(evidence: Evidence) -> list[Finding]:
     """The largest share of an expert over an even one, on all problems (Figure 9)."""
     shares: dict[str, list[float]] = {}
     for line in evidence.points("figure9"):
-        if line["side"] == "measured" and line["panel"] == "a":
+        if line["side"] == "measured" and line["panel"] == "a" and not str(line["variant"]).endswith("LTW"):
             shares.setdefault(str(line["variant"]), []).append(float(line["pct"]))
     logs = [math.log(max(of) * len(of) / 100) for of in shares.values()]
     finding = Finding("largest share of an expert over an even one", None, math.log(27 / 25), "log", of_trainings=False)
