@@ -138,6 +138,8 @@ def test_plan_of_one_target_lists_only_what_it_needs() -> None:
         ),
         (("plan", "--scale", "huge"), "known scales"),
         (("plan", "--config", "absent.yaml"), "no such file"),
+        (("plan", "--config", "conifg.yaml"), "no such file; did you mean config.yaml?"),
+        (("claims", "--kept", "docs/measured/laptop", "--out", "claims.xlsx"), "claims are written as .csv"),
         (("evaluate", "scaling/base_6x128/all", "--workers", "4"), "or --model and --data"),
         (
             ("claims", "--kept", "docs/measured/laptop", "--scale", "gpu"),

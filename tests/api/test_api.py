@@ -86,6 +86,9 @@ def test_tensors_that_are_no_arrays_are_one_line(points: torch.Tensor) -> None:
     ("arguments", "says"),
     [
         ({"problem": "xyz"}, "no routing problem 'XYZ'"),
+        ({"problem": ["tsp"]}, r"problem: \['tsp'\]; give a name"),
+        ({"n": "20"}, "n: '20'; give a whole number"),
+        ({"seed": 1.5}, "seed: 1.5; give a whole number"),
         ({"n": 3}, "give n from 4"),
         ({"problem": "cvrp", "capacity": 3}, "capacity"),
         ({"problem": "tsp", "capacity": 30}, "for problems with vehicles"),
@@ -103,7 +106,7 @@ def test_files_of_many_hold_instances_by_index(tmp_path: Path) -> None:
     instance = neuroute.load(tmp_path / "many.npz", 2)
     assert np.array_equal(instance.coords, coords[2])
     assert instance.gap(np.arange(6)) == pytest.approx(0)
-    with pytest.raises(neuroute.NeurouteError, match="holds 3 instances; give the index"):
+    with pytest.raises(neuroute.NeurouteError, match="holds 3 instances; `neuroute evaluate"):
         neuroute.load(tmp_path / "many.npz")
     with pytest.raises(neuroute.NeurouteError, match="no instance 3; give an index from 0 to 2"):
         neuroute.load(tmp_path / "many.npz", 3)
@@ -163,6 +166,8 @@ def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
         (tsp, {"model": tmp_path / "none.safetensors"}, "no such checkpoint"),
         (cvrp, {"model": checkpoint(tmp_path / "t.safetensors", "tsp")}, "is a CVRP, but zoo/tsp solves TSP"),
         (tsp, {"seconds": -1}, "no time"),
+        (tsp, {"seconds": "5", "method": "insertion"}, "seconds: '5' is no time"),
+        (tsp, {"model": 5}, "model: int; give a Model"),
         (tsp, {"seed": -1}, "seed: -1: give a whole number from 0 to"),
         (tsp, {"seed": 2**32, "method": "insertion"}, "seed: 4294967296: give a whole number from 0 to"),
         (tsp, {"threads": 0}, "threads: 0: give a whole number from 1 to"),

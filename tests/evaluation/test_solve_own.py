@@ -81,9 +81,10 @@ OPTIONS: list[tuple[tuple[str, ...], Decoding]] = [
     (("--starts", "1"), Decoding()),
     (("--starts", "4"), Decoding(starts=4)),
     (("--starts", "all"), Decoding(starts="all")),
-    (("--augment",), Decoding(augment=True)),
+    (("--augment",), Decoding(starts="all", augment=True)),
     (("--starts", "all", "--augment"), Decoding(starts="all", augment=True)),
-    (("--images", "3"), Decoding(images=3)),
+    (("--images", "3"), Decoding(starts="all", images=3)),
+    (("--starts", "1", "--images", "3"), Decoding(images=3)),
 ]
 SEARCHES: list[tuple[tuple[str, ...], Decoding]] = [
     (("--decoding", "greedy"), Decoding()),

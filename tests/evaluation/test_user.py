@@ -68,7 +68,7 @@ INSERTION = Decoding(method="prc", iterations=3, start="insertion", longest=5)
         (NETWORK, "--revise 5x2,w3,noflips", revise((5, 2), width=3, flips="none")),
         (MANY_STARTS, "", Decoding(starts="all")),
         (MANY_STARTS, "--decoding multistart4", Decoding(starts=4)),
-        (MANY_STARTS, "--images 3", Decoding(images=3)),
+        (MANY_STARTS, "--images 3", Decoding(starts="all", images=3)),
         (MANY_STARTS, "--starts all --augment", Decoding(starts="all", augment=True)),
         (CVRP_NETWORK, "", Decoding()),
         (CVRP_NETWORK, "--rrc 3", RRC),

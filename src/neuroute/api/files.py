@@ -55,8 +55,11 @@ def load(path: str | Path, index: int | None = None, ignore: Collection[str] = (
     """
     every = load_all(path, ignore)
     if index is None and len(every) > 1:
-        raise NeurouteError(f"{path}: holds {len(every)} instances; give the index of one, from 0, or take `load_all`")
-    if index is not None and not 0 <= index < len(every):
+        raise NeurouteError(
+            f"{path}: holds {len(every)} instances; `neuroute evaluate --model tsp --data {path}` solves all, "
+            "`neuroute.load(path, index)` reads one"
+        )
+    if index is not None and not (isinstance(index, int | np.integer) and 0 <= index < len(every)):
         raise NeurouteError(f"{path}: no instance {index}; give an index from 0 to {len(every) - 1}")
     return every[index or 0]
 
@@ -293,6 +296,11 @@ def generate(
     from neuroute.datasets.problem_spec import SPEC
     from neuroute.specs.data import Dataset
 
+    if not isinstance(problem, str):
+        raise NeurouteError(f"problem: {problem!r}; give a name, such as tsp")
+    for key, value in {"n": n, "count": count, "seed": seed, "first": first}.items():
+        if not isinstance(value, int | np.integer):
+            raise NeurouteError(f"{key}: {value!r}; give a whole number")
     name = problem.lower()
     if name != "tsp" and get_close_matches(name.upper(), ("TSP", *SWITCHES), n=1, cutoff=0.5) == ["TSP"]:
         raise NeurouteError(f"no routing problem '{problem}'; is tsp meant?")

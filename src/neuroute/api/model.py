@@ -4,6 +4,7 @@ How it builds solutions where nothing is said is one rule for the command line, 
 """
 
 import hashlib
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from neuroute.api import zoo
 from neuroute.core import device as devices
 from neuroute.core.digest import OWN, PACKAGE, code_digest, exists, forget_own
 from neuroute.core.errors import NeurouteError, did_you_mean, near
+from neuroute.core.yaml_files import validate
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.evaluation.flops import per_solution
 from neuroute.networks.base import RoutingNetwork
@@ -157,6 +159,11 @@ def load_model(which: str | Path, device: str = "auto", trusted: Collection[str]
         NeurouteError: if there is no such network, the file is no checkpoint, is of other network code or
             damaged, or its training diverged.
     """
+    if not isinstance(which, str | Path):
+        raise NeurouteError(
+            f"model: {type(which).__name__}; give a Model (`neuroute.train`, `neuroute.load_model`), the name of a "
+            "shipped one, or a .safetensors file"
+        )
     place = devices.choose(device)
     is_name = isinstance(which, str) and (which in zoo.runs() or (Path(which).name == which and not Path(which).suffix))
     if is_name and not Path(which).is_file():
@@ -207,10 +214,13 @@ def default_decoding(net: RoutingNetwork) -> Decoding:
 def resolve_decoding(net: RoutingNetwork, decoding: Decoding | str | None) -> Decoding:
     """Return a decoding that may be given by name, None: the default; beams may be of its own way.
 
-    Raises NeurouteError for an unknown name.
+    `-x8` and `-images16`: the default of so many images.  Raises NeurouteError for an unknown name.
     """
     if decoding is None:
         return default_decoding(net)
+    if isinstance(decoding, str) and (images := re.fullmatch(r"-x8|-images(\d+)", decoding, re.ASCII)):
+        how = {"augment": True} if images[1] is None else {"images": int(images[1])}
+        return validate(Decoding, default_decoding(net).model_dump() | how, f"decoding of {type(net).__name__}")
     if isinstance(decoding, str):
         decoding = parse_decoding(decoding)
     own_method = getattr(net, "own_method", None)

@@ -79,6 +79,8 @@ def solve(
         Interrupted: a KeyboardInterrupt, at Ctrl-C; its `best` is the best solution so far, or None.
     """
     instance = as_instance(instance)
+    if not isinstance(seconds, int | float | np.number | None):
+        raise NeurouteError(f"seconds: {seconds!r} is no time; give a number from 0 on")
     if method != "network":
         if model is not None or decoding is not None or start is not None:
             raise NeurouteError(f"method '{method}': model, decoding and start are of method 'network'; leave them out")
@@ -221,7 +223,7 @@ def read_start(path: Path, instance: Instance) -> np.ndarray:
 def solve_file(
     path: Path,
     model: Path | str | None = None,
-    decoding: Decoding | None = None,
+    decoding: Decoding | str | None = None,
     out: Path | None = None,
     device: str = "auto",
     memory_gb: float | None = None,
@@ -251,7 +253,8 @@ def solve_file(
     """
     if out is not None and out.suffix not in PICTURES:
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
-    if start is not None and decoding is not None and (decoding.method != "prc" or decoding.start != "greedy"):
+    improves = isinstance(decoding, Decoding) and (decoding.method, decoding.start) == ("prc", "greedy")
+    if start is not None and decoding is not None and not improves:
         raise NeurouteError("--from: the solution of a file is improved by --prc, as in --prc 100, without --start")
     instance, places = load(path, ignore=ignore), Places(out, save)
     names = list(dict.fromkeys([*solvers, *([reference] if reference else [])]))

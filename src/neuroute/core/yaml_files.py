@@ -22,7 +22,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         values = parse_yaml(path.read_bytes())  # of UTF-8, whatever the locale
     except FileNotFoundError:
-        raise NeurouteError(f"{path}: no such file; {how_to_get_there()}") from None
+        if path.name == "config.yaml" and not path.with_name("Snakefile").is_file():
+            raise NeurouteError(f"{path}: no such file; {how_to_get_there()}") from None
+        others = [other.name for other in path.parent.glob("*.yaml")]
+        raise NeurouteError(f"{path}: no such file{did_you_mean(near(path.name, others))}") from None
     except OSError as error:
         raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
     except yaml.YAMLError as error:

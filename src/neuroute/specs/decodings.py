@@ -208,8 +208,10 @@ def choose_decoding(
     images: int = 1,
     revise: str | None = None,
     name: str | None = None,
-) -> Decoding | None:
+) -> Decoding | str | None:
     """Return the decoding that options of the command line ask for; None: they ask for none.
+
+    Images alone say nothing of starts, of which a network has what is usual for it: they are a name, `-x8`, say.
 
     `name`: that of `--decoding`, which goes without the others.  Raises NeurouteError if they do not go together.
     That `longest` and `starts` are not above the stops of an instance is checked where the instances are known, and
@@ -234,6 +236,8 @@ def choose_decoding(
         return Decoding(method="revise", start="insertion", revision=_parse_revision(revise))
     if not prc and (start, longest) != (None, None):
         raise NeurouteError("--start and --longest are for --prc; say how many iterations, as in --prc 100")
+    if others == (1, 0, 0, 1.0, None, None, None, augment, images, None) and augment != (images > 1):
+        return "-x8" if augment else f"-images{images}"
     if starts not in (None, "all") and not (starts.isascii() and starts.isdigit() and int(starts)):
         raise NeurouteError(f"--starts {starts}: a number from 1 on, or all, is expected")
     how: dict[str, Any] = {"method": "prc" if prc else "rrc" if rrc else "beam" if beam > 1 else "greedy"}

@@ -196,6 +196,8 @@ def claims(
 
     if tables is not None and scale:
         raise NeurouteError("give either --kept (a folder of tables) or --scale (records of this scale)")
+    if out and out.suffix != ".csv":
+        raise NeurouteError(f"--out {out}: claims are written as .csv; let the name end so")
     if tables is not None:
         if config or Path("config.yaml").exists():
             load_config(config)  # which may say where papers of one's own lie

@@ -34,7 +34,7 @@ def doctor() -> None:
 
 
 def fetch(
-    benchmark: Annotated[str, typer.Argument(help="tsplib, cvrplib, solomon, national or vlsi")],
+    benchmark: Annotated[str, typer.Argument(help="tsplib, cvrplib, solomon, national, vlsi or dimacs")],
     to: Annotated[Path | None, typer.Option(help="folder; default: <work_dir>/benchmarks/<benchmark>")] = None,
     config: ConfigFile = None,
 ) -> None:

@@ -169,7 +169,8 @@ def find_cell(drawn: Drawn, row: str, column: str) -> tuple[int, str]:
     """
     columns = [head.removesuffix("_measured") for head in drawn.lines[0] if head.endswith("_measured")]
     if column not in columns:
-        raise NeurouteError(f"{drawn.file}: no measured column {column}{did_you_mean(near(column, columns))}")
+        near_by = did_you_mean(near(column, columns)) or "; write ROW,COLUMN, as in 'D=4, W=32,gap_pct'"
+        raise NeurouteError(f"{drawn.file}: no measured column {column}{near_by}")
     rows = [", ".join(labels_of(line).values()) for line in drawn.lines]
     numbers = [i for i, line in enumerate(drawn.lines) if row == rows[i] or row in labels_of(line).values()]
     if len(numbers) != 1:

@@ -361,7 +361,7 @@ def told_in_short(scale: str, claims: Sequence[Judged]) -> str:
     small = [each for each in heads if is_small_headline(each.claim)]
     decided = sum(each.verdict in ("supported", "contradicted") for each in small)
     answered = f"{decided} of these got a clear answer (supported or contradicted)"
-    return f"{short} Of {len(heads)} headline claims {len(small)} can be tested without a GPU; {answered}."
+    return f"{short} Of {len(heads)} headline claims {len(small)} need no GPU; {answered}."
 
 
 def by_chance(verdicts: Mapping[Verdict, int]) -> str:

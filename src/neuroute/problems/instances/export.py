@@ -45,7 +45,10 @@ def export(instances: Instances, to: Path, form: str | None = None, option: str 
 
 def check_export(instances: Instances, to: Path, form: str | None, option: str = "--to") -> str:
     """Return the format.  Raises NeurouteError if instances cannot be written so, or not there."""
-    form = form or ENDINGS.get(to.suffix)
+    of_ending = ENDINGS.get(to.suffix)
+    if form and of_ending and form != of_ending:
+        raise NeurouteError(f"{option} {to}: a {to.suffix} is of format {of_ending}, not {form}; leave one of them out")
+    form = form or of_ending
     if form not in FORMATS:
         raise NeurouteError(
             f"--format {form or 'is missing'}: give one of {', '.join(FORMATS)}, or let {option} end in "
