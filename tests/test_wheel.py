@@ -138,6 +138,7 @@ def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch
     assert "cannot be written" in refused("init", packed / "Snakefile" / "c")
 
 
+@pytest.mark.slow
 def test_a_paper_of_ones_own_begins_with_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done("init", tmp_path / "w", "--paper", "my_net2")
     here = tmp_path / "w"

@@ -73,6 +73,7 @@ def test_a_search_goes_on_from_the_best_construction(ship: Ship, problem: str, m
     assert neuroute.solve(instance, seconds=0).basis is None  # its own one, when that is asked for
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", ["tsp", "cvrp"])
 def test_of_many_stops_no_own_solution_is_built(ship: Ship, monkeypatch: pytest.MonkeyPatch, problem: str) -> None:
     """A default refuses no size, and pieces of a construction are re-built at any."""
@@ -143,6 +144,7 @@ def test_a_network_of_many_starts_without_paths_searches_by_sampling() -> None:
         neuroute.solve(instance, model=model, start=np.arange(9))
 
 
+@pytest.mark.slow
 def test_what_it_goes_on_from_is_said_and_improved_only_where_something_was_gained(
     ship: Ship, monkeypatch: pytest.MonkeyPatch
 ) -> None:

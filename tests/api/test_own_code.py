@@ -40,6 +40,7 @@ def digests(edits: list[tuple[str, str]], seed: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_a_cell_has_another_digest_after_each_edit_that_counts_and_none_besides() -> None:
     same = [("from neuroute.api", "model = 3\nfrom neuroute.api"), ("(x):", '(x):\n    "Half."')]
     edits = [("scale = 2", "scale = 3"), ("/ 2", "/ 3"), ("[1]", "[2]"), ("=8", "=9"), ("=4", "=5"), ("7 *", "6 *")]
@@ -62,6 +63,7 @@ def test_a_module_that_is_edited_counts_once_it_is_reloaded(tmp_path: Path, monk
     assert digest_of(entry) != first
 
 
+@pytest.mark.slow
 def test_a_saved_checkpoint_finds_its_class_by_its_code_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a file names is imported only if the user's own code wrote it: nothing of a stranger's choice runs."""
     monkeypatch.chdir(tmp_path)

@@ -199,6 +199,7 @@ def test_an_interrupted_call_keeps_the_best_so_far(begun: Path, solver: str, kin
     assert not list((folder / "tmp").glob("neuroute*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("--solver", "concorde"), ("--solver", "savings"), ("--model", "tsp")])
 def test_nothing_is_compiled_where_ctrl_c_is_heard(begun: Path, options: tuple[str, ...]) -> None:
     with (begun.parent / "site" / "sitecustomize.py").open("a") as site:

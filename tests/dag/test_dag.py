@@ -138,6 +138,7 @@ def test_second_run_does_nothing(checkout: str, request: pytest.FixtureRequest) 
     assert neuroute(folder, "why").stdout == "Nothing to be done.\n"
 
 
+@pytest.mark.slow
 def test_a_comparison_is_asked_whenever_it_is_the_target(edited: Path) -> None:
     """Which of its kept answers hold it finds out itself: by files of the user's and what is trained by now, too."""
     run = snakemake_in(edited)
@@ -156,6 +157,7 @@ def test_an_instance_that_joins_the_users_copy_of_a_library_is_measured(edited: 
     assert 0 < jobs["evaluate"] < evaluations
 
 
+@pytest.mark.slow
 def test_another_file_of_the_same_name_is_another_test_set(edited: Path) -> None:
     run, source = snakemake_in(edited), edited / "mine.npz"
     source.write_bytes(b"one")
@@ -168,6 +170,7 @@ def test_another_file_of_the_same_name_is_another_test_set(edited: Path) -> None
     assert jobs["evaluate"] >= 1
 
 
+@pytest.mark.slow
 def test_a_gpu_trains_anew_where_it_is_to_keep_all_digits(edited: Path) -> None:
     run, text = snakemake_in(edited), (edited / "config.yaml").read_text()
     (edited / "config.yaml").write_text(f"{text}tf32: false\n")
@@ -243,6 +246,7 @@ def test_a_plotting_edit_redraws_that_figure(edited: Path) -> None:
     assert stale(edited) == {"render": 1}
 
 
+@pytest.mark.slow
 def test_what_is_made_alone_is_looked_at_by_what_follows(edited: Path) -> None:
     """As of a single figure, or `--until evaluate`: pictures and arrays may be others where rows and notes are not."""
     for name, rerun in (
@@ -398,6 +402,7 @@ def test_another_workflow_uses_it_as_a_module(tmp_path: Path) -> None:
     assert (tmp_path / "mine.csv").read_text() == (tmp_path / "results" / "table1.csv").read_text()
 
 
+@pytest.mark.slow
 def test_more_papers_do_again_nothing_that_is_there(edited: Path) -> None:
     """Pens reads the first labels of a stream of which scaling reads more, and trains networks of scaling."""
     choose_papers(edited, "scaling", "pens")

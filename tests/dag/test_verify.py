@@ -12,7 +12,7 @@ import checkout
 from checkout import TOY, neuroute, snakemake_in
 from neuroute.networks.weights import KEY, read_about
 
-pytestmark = pytest.mark.dag
+pytestmark = [pytest.mark.dag, pytest.mark.slow]
 TABLE = "results/toy/table1.csv"
 CONFIG = ("--config", "docs/examples/config.yaml")
 
@@ -116,7 +116,6 @@ def test_a_kept_table_is_measured_again_by_kept_weights(toy: Path) -> None:
         work.rename(toy / "work")
 
 
-@pytest.mark.slow
 def test_other_weights_and_other_values_are_named(toy: Path) -> None:
     """Of a figure and a table, trained again; the table's .json is made to state others."""
     assert verify(toy, "results/toy/figure1.csv", "--from", "labels") == (0, ["results/toy/figure1.csv: equal"])

@@ -42,8 +42,9 @@ def jobs_of(plan: Plan) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("scale", "device"),
     [
-        *((scale, "cpu") for scale in SCALES if scale not in ("gpu", "paper")),
+        *((scale, "cpu") for scale in SCALES if scale not in ("laptop", "gpu", "paper")),
         ("smoke", "cuda"),
+        pytest.param("laptop", "cpu", marks=pytest.mark.slow),
         *(pytest.param(scale, "cuda", marks=pytest.mark.slow) for scale in ("gpu", "paper")),
     ],
 )

@@ -73,6 +73,7 @@ def test_weights_of_before_the_move_find_their_network() -> None:
         assert locate(f"neuroute.systems.{name}") == f"neuroute_systems.{name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "system", ["all", *(pytest.param(name, marks=() if name == "glop" else pytest.mark.slow) for name in ROWS)]
 )

@@ -37,6 +37,7 @@ def test_tours_are_the_published_ones(public: Callable[[str], Path], tmp_path: P
     assert sizes == numbers["counts"].tolist()
 
 
+@pytest.mark.slow
 @torch.no_grad()
 @pytest.mark.parametrize("instances", ["a_", "b_", "c_"])
 def test_routes_are_the_published_ones(public: Callable[[str], Path], tmp_path: Path, instances: str) -> None:

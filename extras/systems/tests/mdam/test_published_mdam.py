@@ -64,6 +64,7 @@ def test_routes_are_the_published_ones(numbers: dict[str, dict[str, np.ndarray]]
     assert parameters(net) == theirs["count"]
 
 
+@pytest.mark.slow
 @torch.no_grad()
 @pytest.mark.parametrize("beam", [1, 4, 10])
 def test_beams_find_the_published_lengths(numbers: dict[str, dict[str, np.ndarray]], tmp_path: Path, beam: int) -> None:
