@@ -74,9 +74,7 @@ def test_weights_of_before_the_move_find_their_network() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "system", ["all", *(pytest.param(name, marks=() if name == "glop" else pytest.mark.slow) for name in ROWS)]
-)
+@pytest.mark.parametrize("system", ["all", *ROWS])
 def test_a_system_may_be_missing(system: str, tmp_path: Path) -> None:
     rows = ROWS.get(system) or ROWS["glop"]
     done = subprocess.run(
