@@ -4,15 +4,21 @@ A page says where: between `<!-- made by docs/generate/seeds.py: NAME -->` and `
 """
 
 import csv
+import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuroute.analysis.contrasts import Estimate, Gap, contrast, law
 from neuroute.pipeline.papers.scaling.claims import EXPONENTS, directions
 from neuroute.pipeline.papers.scaling.paper import Shape
-from neuroute.pipeline.rendering.comparisons import SPREADS, Finding, Unit, cells_of, spread_of
-from neuroute.pipeline.rendering.kept import KeptTables
+from neuroute.pipeline.rendering.comparisons import SPREADS, Finding, Unit, cells_of, kind_of, spread_of
+from neuroute.pipeline.rendering.kept import BEHIND, KeptTables
 from neuroute.pipeline.rendering.verdicts import effect
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -32,6 +38,7 @@ def filled(page: str) -> str:
         "grid": grid,
         "exponents": lambda: exponents({test: (parameters(), gaps(*column)) for test, column in COLUMNS.items()}),
         "spreads": spreads,
+        "alike": alike,
     }
     return MADE.sub(lambda part: f"{part[1]}\n{made[part[2]]()}\n{part[3]}", page)
 
@@ -107,6 +114,33 @@ def spreads() -> str:
         share = f"{100 * float(row['spread']):.1f} %"
         cells = (row["kind"], row["problem"].upper(), f"{float(row['times']):g}", share, row["freedom"])
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def alike() -> str:
+    """How far the luck of a training is the same by two of its measurements, over all such pairs of ln gap.
+
+    On one test set the covariance over the mean variance, on two the correlation, as their spreads differ.
+    """
+    models = defaultdict[tuple[str, str, str, int], list[tuple[str, NDArray[np.float64]]]](list)
+    for row in rows_of(DOCS / "measured" / "laptop" / BEHIND):
+        gaps = np.log([*map(float, row["gaps"].split())] if row["column"].startswith("gap_") else [])
+        if len(gaps) > 1 and row["drawn"]:
+            of = models[kind_of(row["network"]), row["problem"].upper(), row["run"].partition("@")[0], len(gaps)]
+            if not any(drawn == row["drawn"] and np.allclose(same, gaps - gaps.mean()) for drawn, same in of):
+                of.append((row["drawn"], gaps - gaps.mean()))
+    sums = defaultdict[tuple[str, str], NDArray[np.float64]](lambda: np.zeros((2, 3)))
+    for (kind, problem, *_), of in models.items():
+        for (drawn, one), (other_drawn, other) in combinations(of, 2):
+            squares, is_same = (one @ one, other @ other), drawn == other_drawn
+            of_pair = (one @ other, sum(squares) / 2 if is_same else math.sqrt(math.prod(squares)), 1)
+            for key in ((kind, problem), ("all", "")):
+                sums[key][int(not is_same)] += of_pair
+    heads = ("kind of network", "problem", "two uses on one test set", "pairs", "two test sets", "pairs")
+    lines = [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|"]
+    for key in [*sorted(sums.keys() - {("all", "")}), ("all", "")]:
+        cells = [text for c, v, n in sums[key] for text in (f"{c / v:.2f}" if n else "", f"{n:.0f}")]
+        lines.append(f"| {' | '.join([*key, *cells])} |")
     return "\n".join(lines) + "\n"
 
 

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from neuroute.analysis.intervals import LEVEL, POWER
 
 PRIOR_FREEDOM = 8  # degrees of freedom that a pooled spread counts for, at most (Smyth, 2004, Section 5)
-ALIKE = 0.8  # correlation of a training's luck on two test sets, where one training does not tell it
-IN_TWO_USES = 0.7  # the same of two uses on one test set: 0.76 in the kept tables, 0.33 to 0.85 by kind of network
+# Correlations of a training's luck, where one training does not tell it; docs/concepts/verdicts.md has measured ones.
+ALIKE = 0.8  # on two test sets
+IN_TWO_USES = 0.7  # of two uses on one test set
 Source = Literal["instances", "trainings", "cells"]
 
 
@@ -207,6 +208,7 @@ def _prior(parts: Sequence[tuple[float, Gap]], spreads: Sequence[Spread]) -> flo
     def of_sum(shares: Sequence[float], alike: float) -> float:
         return alike * math.fsum(shares) ** 2 + (1 - alike) * math.fsum(share**2 for share in shares)
 
+    # Without its sign a difference of two test sets counts as their sum, which only widens the interval.
     return of_sum([math.sqrt(of_sum(shares, IN_TWO_USES)) for shares in by_set.values()], ALIKE)
 
 
