@@ -34,6 +34,7 @@ def test_text_values_from_the_command_line_are_coerced() -> None:
         ({"device": "tpu"}, "device: .*'auto', 'cpu' or 'cuda'"),
         ({"papers": ["scalling"]}, r"papers: no paper 'scalling'; did you mean scaling\? known papers: .*scaling"),
         ({"papers_path": ["nowhere"]}, "papers_path: no folder nowhere"),
+        ({"papers": ["sweep"]}, "^mine.yaml: papers: sweep: nothing to sweep; add a block `sweep`"),
         ({"results_dir": "."}, "results_dir: is the working folder itself"),
         ({"work_dir": "results/../results"}, "work_dir and results_dir are one folder"),
         ({"runs": {"scaling/base_6x129": {"seed": 1}}}, "did you mean .*scaling/base_6x128"),
@@ -55,6 +56,15 @@ def test_text_values_from_the_command_line_are_coerced() -> None:
 def test_bad_config_is_one_clear_line(values: dict[str, Any], message: str) -> None:
     with one_line(message):
         build_plan(parse_config(values, "mine.yaml"))
+
+
+@pytest.mark.parametrize("key", ["label_caches", "benchmarks_dir", "testsets_dir"])
+def test_a_folder_that_is_not_there_is_refused_by_every_command(key: str, tmp_path: Path) -> None:
+    nowhere = tmp_path / "nowhere"
+    file = tmp_path / "mine.yaml"
+    file.write_text(json.dumps({key: [str(nowhere)] if key == "label_caches" else str(nowhere)}))
+    with one_line(f"mine.yaml: {key}: no folder {nowhere}; correct the path or leave it out"):
+        load_config(file)
 
 
 LATIN = "scale: smoke  # für die Übung\n"

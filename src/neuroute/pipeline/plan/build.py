@@ -92,6 +92,8 @@ def build_plan(config: Config) -> Plan:
         added = {SWEEP: config.sweep.model_dump(), "seeds": {f"{SWEEP}/*": config.sweep.seeds}}
         changes = changed(changes, added)
         chosen = chosen and [*chosen, SWEEP, config.sweep.run.partition("/")[0]]
+    elif SWEEP in (chosen or ()):
+        raise NeurouteError(f"{config.where}: papers: sweep: nothing to sweep; add a block `sweep`")
     scale = load_scale(config.scale, chosen, changes, config.where).with_solvers(substitutes)
     if config.rehearse:
         scale = short_scale(scale)

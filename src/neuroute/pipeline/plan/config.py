@@ -229,7 +229,10 @@ def load_config(path: Path | None = None, changes: Sequence[str] = (), **overrid
         set_key(values, change)
     if path is None and (root := os.environ.get(ROOT_ENV)):  # a job whose files lie there
         values |= {key: os.path.join(root, os.path.expanduser(values.get(key, name))) for key, name in FOLDERS.items()}
-    return parse_config(values, f"{where} with --set" if changes else where)
+    config = parse_config(values, f"{where} with --set" if changes else where)
+    if not where.startswith("$"):  # what the Snakefile hands down was checked, and may lie on another machine
+        check_read(config)
+    return config
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -284,13 +287,18 @@ def check_gpus(config: Config, at_once: int) -> None:
 
 
 def check_folders(config: Config) -> None:
-    """Raises NeurouteError when a folder that config.yaml names is not there, or cannot be written by jobs."""
+    """Raises NeurouteError when a folder that config.yaml names is not there, or one cannot be written by jobs."""
     for key in ("work_dir", "results_dir"):
         folder = getattr(config, key)
         if special := SPECIAL.search(folder):
             where = f"{config.where}: {key}: '{folder}'"
             raise NeurouteError(f"{where} contains '{special[0]}', which shells interpret; remove it")
         check_folder(Path(folder))
+    check_read(config)
+
+
+def check_read(config: Config) -> None:
+    """Raises NeurouteError when a folder that config.yaml names is not there."""
     read = [("label_caches", folder) for folder in config.label_caches]
     read += [(key, folder) for key in ("benchmarks_dir", "testsets_dir") if (folder := getattr(config, key))]
     for key, folder in read:
