@@ -95,7 +95,7 @@ def about(plan: Plan, run: Run) -> dict[str, Any]:
     summary = read_json(plan.run_dir(run.id) / "run.json", f"train {run.id}")
     t = run.training
     return {
-        "trained_on": _trained_on(run),
+        "trained_on": _trained_on(run, summary["samples"]),
         "steps": summary["updates"],
         "epochs": t.epochs,
         "seed": run.seed,
@@ -107,13 +107,12 @@ def about(plan: Plan, run: Run) -> dict[str, Any]:
     }
 
 
-def _trained_on(run: Run) -> str:
-    t = run.training
-    if isinstance(t, Reinforced):
+def _trained_on(run: Run, samples: int) -> str:
+    if isinstance(run.training, Reinforced):
         low, high = _trained_nodes(run)
         stops = "nodes" if run.id == TSP else "customers"
-        return f"{t.samples * t.epochs:,} instances of {low} to {high} {stops}, by REINFORCE"
-    return f"{t.samples:,} solutions of {run.n} nodes by {run.data[0].solver}"
+        return f"{samples:,} instances of {low} to {high} {stops}, by REINFORCE"
+    return f"{run.training.samples:,} solutions of {run.n} nodes by {run.data[0].solver}"
 
 
 def _trained_nodes(run: Run) -> tuple[int, int]:
