@@ -42,8 +42,9 @@ def test_costs_are_in_the_instances_own_units() -> None:
     opened = neuroute.Instance.from_arrays(SQUARE, demand=np.array([0, 1, 1, 1]), capacity=2, open=True)
     assert (opened.problem, opened.variant) == ("vrp", "OVRP")
     assert opened.cost([[1], [3, 2]]) == pytest.approx(3)
-    with pytest.raises(neuroute.NeurouteError, match="limit"):
-        neuroute.Instance.from_arrays(SQUARE, np.array([0, 1, 1, 1]), 2, limit=0.5)
+    for limit in (0.5, np.inf):
+        with pytest.raises(neuroute.NeurouteError, match="limit"):
+            neuroute.Instance.from_arrays(SQUARE, np.array([0, 1, 1, 1]), 2, limit=limit)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,7 @@ def test_costs_are_in_the_instances_own_units() -> None:
         ({"demand": [0, 1, 1, 1], "capacity": 2}, [[0, 1, 2], [3]], "leave the depot out of the routes"),
         ({"demand": [0, 1, 1, 1], "capacity": 2}, [[1.9, 2.2], [3]], "each a list of whole numbers"),
         ({"demand": [0, 1, 1, 1], "capacity": 3, "limit": 3.0}, [[1, 2, 3]], "more than the limit 3"),
+        ({"demand": [0, 1, 1, 1], "capacity": 3}, np.array([[1, 2, 3], [0, 1, 0]]), "flags are not 0 and 1, beginning"),
     ],
 )
 def test_what_is_no_solution_is_said(arrays: dict[str, Any], solution: Any, says: str) -> None:
@@ -262,6 +264,65 @@ def test_a_solution_says_when_each_customer_is_reached() -> None:
     assert frame.arrival.tolist() == [5, 13, 17, 3, 7]
     assert frame.start.tolist() == [7, 13, 17, 3, 7]  # it waits for the window to open
     assert frame.departure.tolist() == [9, 14, 17, 4, 7]
+
+
+@pytest.mark.parametrize("closing", [300.0, 1e6, 1e9])
+def test_a_depot_that_hardly_closes_leaves_windows_as_they_are(closing: float) -> None:
+    """Whose customers are 50 from the depot, each at the other side of it, and served within 5 of the first moment."""
+    points = np.array([[50, 50], [100, 50], [0, 50], [50, 100], [50, 0]])
+    windows = np.array([[0, closing], *[[50, 55]] * 4])
+    instance = neuroute.Instance.from_arrays(
+        points, np.array([0, 1, 1, 1, 1]), 10, windows=windows, service=np.zeros(5), name="cross"
+    )
+    for method in ("pyvrp", "ortools"):
+        assert neuroute.solve(instance, method, seconds=0.2).cost == pytest.approx(400)
+    with one_line("cross: route 1, customer 2: reached at 150, after its window closes at 55"):
+        instance.cost([[1, 2], [3], [4]])
+
+
+def test_driven_is_in_the_instance_s_distances(tmp_path: Path) -> None:
+    rows = "\n".join(f"{i} {1000 * x} {1000 * y}" for i, (x, y) in enumerate(SQUARE.tolist(), 1))
+    (tmp_path / "a.tsp").write_text(
+        f"TYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: ATT\nNODE_COORD_SECTION\n{rows}\nEOF\n"
+    )
+    frame = neuroute.Solution(neuroute.load(tmp_path / "a.tsp"), np.arange(4)).to_frame()
+    assert frame.driven.tolist() == pytest.approx([0, *(1000 / 10**0.5 * np.arange(1, 4))])
+
+
+def test_a_seed_is_of_what_a_decoding_draws_and_may_be_numpy_s() -> None:
+    instance = neuroute.load(BERLIN)
+    start = np.random.default_rng(0).permutation(52)
+    for more in ({"start": start, "decoding": "prc10"}, {"decoding": "rrc10"}):
+        costs = [
+            neuroute.solve(instance, model="tsp", seed=np.int64(s), device="cpu", **more).cost for s in (0, 1, 2, 0)
+        ]
+        assert len({*costs}) > 1
+        assert costs[0] == costs[3]
+    few = [neuroute.generate("tsp", 5, seed=seed)[0].coords for seed in (50, np.int32(50))]
+    np.testing.assert_array_equal(*few)
+
+
+def test_another_default_of_torch_is_one_line() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        with one_line(r"torch's default is float64; networks need torch.set_default_dtype\(torch.float32\)"):
+            neuroute.solve(neuroute.generate("tsp", 20)[0], model="tsp", seconds=0)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_files_of_two_problems_in_a_folder_are_not_measured_as_one(tmp_path: Path) -> None:
+    windows = "TIME_WINDOW_SECTION\n" + "".join(f"{i} 0 9999\n" for i in range(1, 5))
+    for name, kind, more in (("a", "CVRP", ""), ("b", "VRPTW", windows)):
+        rows = "\n".join(f"{i} {100 * x} {100 * y}" for i, (x, y) in enumerate(SQUARE.tolist(), 1))
+        (tmp_path / f"{name}.vrp").write_text(
+            f"TYPE: {kind}\nDIMENSION: 4\nCAPACITY: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n{rows}\n"
+            f"DEMAND_SECTION\n1 0\n2 1\n3 1\n4 1\n{more}DEPOT_SECTION\n1\n-1\nEOF\n"
+        )
+    kinds = sorted({neuroute.load(tmp_path / f"{name}.vrp").variant for name in "ab"})
+    assert len(kinds) == 2
+    with one_line(f"{', '.join(kinds)} cannot be evaluated together; split them by problem"):
+        neuroute.evaluate("cvrp", tmp_path)
 
 
 def test_tours_cards_and_methods_are_shown() -> None:

@@ -54,6 +54,14 @@ def test_every_format_gives_the_same_distances(form: str) -> None:
     assert (parse(text(SYMMETRIC, form), "f", "f").ways == SYMMETRIC).all()
 
 
+@pytest.mark.parametrize("form", CUTS)
+def test_a_distance_below_0_is_refused_in_every_format(form: str) -> None:
+    ways = SYMMETRIC.copy()
+    ways[1, 2] = ways[2, 1] = -1
+    with one_line("f: .* from 0"):
+        parse(text(ways, form), "f", "f")
+
+
 def test_asymmetric_distances_are_of_rows_to_columns() -> None:
     instance = parse(text(WAYS + 9 * np.eye(N, dtype=int), kind="ATSP"), "f", "f")
     assert (instance.ways == WAYS).all()

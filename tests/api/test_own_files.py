@@ -317,6 +317,10 @@ def test_tables_hold_demands_and_several_instances(tmp_path: Path) -> None:
     first, second = load_all(tmp_path / "a.csv")
     assert (first.variant, first.capacity, second.demand.tolist()) == ("CVRP", 9, [0, 3, 3, 3, 3])
     np.testing.assert_array_equal(second.coords, POINTS[1])
+    rows = [f"{i},{k * 0.1},{k * k % 7}" for i, n in enumerate((6, 5)) for k in range(n)]
+    (tmp_path / "a.csv").write_text("instance,x,y\n" + "\n".join(rows))
+    assert [load(tmp_path / "a.csv", index).n for index in (0, 1)] == [6, 5]  # in the order of the file
+    assert [(each.n, each.name) for each in load_all(tmp_path / "a.csv")] == [(5, "a_1"), (6, "a_0")]
 
 
 @pytest.mark.parametrize(

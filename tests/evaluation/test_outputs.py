@@ -9,9 +9,9 @@ from untrained import done, refused, tsp_text, untrained
 
 from neuroute.api import evaluate as user
 from neuroute.api import solve
-from neuroute.core.arrays import check_records
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_writable
+from neuroute.evaluation.loaded import check_records
 from neuroute.specs.objects import Network
 
 COORDS = np.random.default_rng(0).random((2, 9, 2))
@@ -82,6 +82,15 @@ def test_records_do_not_overwrite_the_instances_beside_them(tmp_path: Path, mode
     assert "mine.npz, which is another file; choose another name" in said
     assert data.read_bytes() == before
     assert not (tmp_path / "mine.csv").exists()
+
+
+def test_a_table_of_the_user_s_is_not_overwritten(tmp_path: Path, model: Path) -> None:
+    data = tmp_path / "cities.csv"
+    data.write_text("x,y\n" + "\n".join(f"{x},{y}" for x, y in COORDS[0].tolist()))
+    before = data.read_bytes()
+    said = refused("evaluate", "--model", model, "--data", data, "--out", data)
+    assert "cities.csv: is there, and holds no records; choose another name" in said
+    assert data.read_bytes() == before
 
 
 def test_records_may_be_written_again(tmp_path: Path, model: Path) -> None:

@@ -112,7 +112,7 @@ def changed(variant: str, field: str, place: tuple[int, ...], value: float) -> V
         ("CVRP", "demand", (1, 0), 3, "instance 1: the depot has a demand"),
         ("CVRP", "demand", (1, 5), 99, "instance 1, customer 5: it demands more than the capacity"),
         ("VRPB", "demand", (1, 5), -99, "instance 1, customer 5: its goods to be picked up are more than the capacity"),
-        ("VRPL", "limit", (3,), np.nan, "instance 3: the limit of a route is not a number above 0"),
+        ("VRPL", "limit", (3,), np.nan, "instance 3: the limit of a route is not a finite number above 0"),
         ("VRPL", "coords", (3, 4, 0), 9, "instance 3, customer 4: the way there and back alone is longer than"),
         ("OVRPL", "coords", (3, 4, 0), 9, "instance 3, customer 4: the way there alone is longer than the limit"),
         ("VRPTW", "windows", (1, 2, 0), 2.999, "instance 1, customer 2: its window closes before it opens"),

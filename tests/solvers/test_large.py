@@ -107,6 +107,15 @@ def test_memory_of_a_control_group_counts(
     assert base.machine_memory() == 8e6
 
 
+def test_a_machine_without_proc_solves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As macOS is one."""
+    is_file = Path.is_file
+    monkeypatch.setattr(Path, "is_file", lambda path: not str(path).startswith("/proc") and is_file(path))
+    base.check_size("lkh", 1000)
+    with pytest.raises(NeurouteError, match="nodes need about"):
+        base.check_size("lkh", 10**8)
+
+
 def test_concorde_with_a_limit_is_not_taken_for_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ml4co_kit")
     limited = get("concorde-6h")

@@ -64,6 +64,7 @@ def solve_by_network(
         decoding = resolve_decoding(net, decoding)
         check_decoding(model.problem, instance.n, decoding, instance.name)
     name = name_of_search(net, seconds, start is not None) if decoding is None else decoding.name
+    decoding = decoding and decoding.model_copy(update={"draw": decoding.draw + seed})
     if decoding is not None and threads is None and is_busy():
         threads = 1
     best.start_clock()
@@ -77,7 +78,10 @@ def solve_by_network(
                 best.offer(start)
                 instances_per_batch(net, start.shape[-1], decoding, budget)  # raises for a sub-path that cannot be
                 given = torch.from_numpy(start.astype(np.int64))[None].to(batch.coords.device)
-                search, ends = SEARCH.of(net.problem).reconstruct(net, batch, given, decoding, budget), None
+                search, ends = (
+                    SEARCH.of(net.problem).reconstruct(net, batch, given, decoding, budget, seed=decoding.draw),
+                    None,
+                )
             else:
                 if start is not None:
                     best.offer(start)

@@ -17,7 +17,6 @@ from neuroute.api.files import gather, read_instances
 from neuroute.api.model import SOLVES, Model, load_model, resolve_decoding
 from neuroute.api.solution import check_numbers
 from neuroute.core import device as devices
-from neuroute.core.arrays import check_records
 from neuroute.core.device import Threads
 from neuroute.core.errors import NeurouteError
 from neuroute.core.lazy import pd
@@ -26,7 +25,7 @@ from neuroute.core.text import html_table
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.store import REFERENCES, load_tours
 from neuroute.decoding.decode import decode_timed, instances_per_batch
-from neuroute.evaluation.loaded import Rows, make_rows, write_records
+from neuroute.evaluation.loaded import Rows, check_records, make_rows, write_records
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import build, describe_source, parameters
 from neuroute.problems.instances.instance import Instance, Instances

@@ -53,7 +53,8 @@ def load(path: str | Path, index: int | None = None, ignore: Collection[str] = (
     Raises:
         NeurouteError: if the file cannot be read, or has no such instance, or nothing that is to be ignored.
     """
-    every = load_all(path, ignore)
+    path = Path(path)
+    every = _in_order(path, ignore)
     if index is None and len(every) > 1:
         raise NeurouteError(
             f"{path}: holds {len(every)} instances; `neuroute evaluate --model tsp --data {path}` solves all, "
@@ -75,10 +76,14 @@ def load_all(path: str | Path, ignore: Collection[str] = ()) -> list[Instance]:
     Raises:
         NeurouteError: if something cannot be read, with the file, the line or instance, and how to mend it.
     """
-    path = Path(path)
+    return sorted(_in_order(Path(path), ignore), key=lambda each: each.n)
+
+
+def _in_order(path: Path, ignore: Collection[str]) -> Sequence[Instance]:
+    """The instances of a file, in its order; of a folder smallest first."""
     if path.is_file() and _is_of_one(path):
-        return list(_check_ignored(path, ignore, [_one(path, ignore)]))
-    return list(read_instances(path, ignore).members)
+        return _check_ignored(path, ignore, [_one(path, ignore)])
+    return read_instances(path, ignore).members
 
 
 def read_instances(path: Path, ignore: Collection[str] = ()) -> Instances:
@@ -147,6 +152,7 @@ def _folder(path: Path, ignore: Collection[str]) -> Instances:
             log.warning("%s; left out", error)
     if not members:
         raise NeurouteError(f"{path}: a folder without .tsp, .vrp or Solomon's .txt files that can be read")
+    _check_alike(str(path), members)
     return Instances(path.name, tuple(sorted(members, key=lambda each: (each.n, each.file or each.name))))
 
 
@@ -226,6 +232,12 @@ def _with_solution(instance: Instance, path: Path) -> Instance:
     return instance
 
 
+def _check_alike(name: str, instances: Sequence[Instance]) -> None:
+    """Raises NeurouteError unless all are of one problem."""
+    if len(kinds := sorted({each.variant for each in instances})) != 1:
+        raise NeurouteError(f"{name}: {', '.join(kinds) or 'none'} cannot be evaluated together; split them by problem")
+
+
 def gather(
     source: Instances | Instance | str | Path | np.ndarray | Sequence[Instance | str | Path], name: str = "instances"
 ) -> Instances:
@@ -238,9 +250,7 @@ def gather(
     if isinstance(source, str | Path):
         return read_instances(Path(source))
     every = [as_instance(each) for each in ([source] if isinstance(source, Instance) else source)]
-    if len({each.variant for each in every}) != 1:
-        kinds = ", ".join(sorted({each.variant for each in every})) or "none"
-        raise NeurouteError(f"{name}: {kinds} cannot be evaluated together; split the list by problem")
+    _check_alike(name, every)
     for each in every:
         _ = each.coords  # which are asked for of an instance in distances
     return Instances(name, tuple(every))
@@ -301,6 +311,7 @@ def generate(
     for key, value in {"n": n, "count": count, "seed": seed, "first": first}.items():
         if not isinstance(value, int | np.integer):
             raise NeurouteError(f"{key}: {value!r}; give a whole number")
+    n, count, seed, first = int(n), int(count), int(seed), int(first)
     name = problem.lower()
     if name != "tsp" and get_close_matches(name.upper(), ("TSP", *SWITCHES), n=1, cutoff=0.5) == ["TSP"]:
         raise NeurouteError(f"no routing problem '{problem}'; is tsp meant?")

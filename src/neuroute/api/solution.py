@@ -17,6 +17,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
 from neuroute.core.lazy import pd
 from neuroute.core.text import html_table
+from neuroute.problems.instances.distances import distances
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.tsplib import format_solution, format_tour
 from neuroute.problems.vrp import to_routes
@@ -104,7 +105,8 @@ class Solution:
         for number, route in enumerate([self.tour] if is_tsp else self.routes):
             at, driven, clock = (route[0] if is_tsp else 0), 0.0, 0.0
             for node in route if is_tsp or instance.open else [*route, 0]:
-                way = float(np.linalg.norm(instance.coords[node] - instance.coords[at]))
+                ends = instance.coords[[at]], instance.coords[[node]]
+                way = float(distances(*ends, instance.distances, rounded=False)[0])
                 at, driven = node, driven + way
                 row = {"node": node, "driven": driven} if is_tsp else {"route": number, "node": node, "driven": driven}
                 if instance.windows is not None and instance.service is not None:

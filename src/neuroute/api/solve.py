@@ -108,6 +108,7 @@ def solve_by_model(
     if seconds is not None and not (seconds >= 0 and np.isfinite(seconds)):
         raise NeurouteError(f"seconds: {seconds:g} is no time; give a number from 0 on")
     check_numbers(memory_gb, seed=seed, threads=threads)
+    seed = int(seed)  # of numpy's integers generators take none
     check_coordinates(instance)
     best, total = Best(instance, follow), SECONDS if seconds is None else seconds
     if model is None:

@@ -224,7 +224,7 @@ def train(
         how: `labels`, `reinforce`, `self-improvement`, or a class of your own, made of a `Scheme`, whose
             `train(index)` returns the loss of a batch; None: `reinforce` for networks of many starts, else `labels`.
         arguments: of the network's class; `train_nodes` is n where nothing is said.
-        batches: of the whole training.
+        batches: of the whole training; with `self-improvement` a multiple of its epochs that is near.
         batch_size: instances of a batch.
         seed: of the weights and of all that is drawn.
         validate_on: instances of the validation set, of all problems together.
@@ -374,22 +374,25 @@ def _training(
 ) -> Any:
     """Return the description of a training.  Raises NeurouteError for a setting that it does not have."""
     values: dict[str, Any]
+    epochs = settings.get("epochs", 1)
+    if how in ("labels", "reinforce") and batches % epochs:
+        raise NeurouteError(f"train: {batches} batches in {epochs} epochs; give epochs of equally many")
     if isinstance(how, type):
         values = {"loss": _dotted(how, "how"), "steps": batches, "batch_size": batch_size, **settings}
         return _checked(OwnLoss, values, OwnLoss)
     if how == "labels":
-        epochs = settings.get("epochs", 1)
-        values = {"samples": batches * batch_size // epochs, "batch_size": batch_size, "validations": 10, **settings}
+        values = {"samples": batches // epochs * batch_size, "batch_size": batch_size, "validations": 10, **settings}
         return _checked(Supervised, values, Supervised)
     if how == "self-improvement":
-        values = {"epochs": 10, "batch_size": batch_size, "validations": 10, **settings}
-        values.setdefault("instances", max(1, batches * batch_size // values["epochs"] // values.get("passes", 1)))
+        values = {"epochs": min(10, batches), "batch_size": batch_size, "validations": 10, **settings}
+        each = max(1, round(batches / (values["epochs"] * values.get("passes", 1))))  # of an epoch's passes
+        values.setdefault("instances", each * batch_size)
         return _checked(SelfImprovement, values, SelfImprovement)
     if how == "reinforce":
         of_stage = {key: value for key, value in settings.items() if key in Stage.model_fields}
         values = {"name": "only", "epochs": 1, "sizes": (n, n), "batch_size": batch_size, "validations": 10}
         values |= {"variants": variants} | of_stage
-        values.setdefault("batches_per_epoch", -(-batches // values["epochs"]))
+        values.setdefault("batches_per_epoch", batches // epochs)
         others = {key: value for key, value in settings.items() if key not in of_stage}
         return _checked(Reinforced, {"stages": [values], **others}, Reinforced, Stage)
     raise NeurouteError(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import check_regular, check_writable
+from neuroute.core.files import check_regular
 
 UNPACKED = 2**28  # bytes that any file may hold; others no more than
 TIMES = 50  # times their own size: what is measured or drawn is packed by less
@@ -53,27 +53,6 @@ def read_arrays(path: Path, mend: str = "save it again", *keys: str) -> dict[str
     except Exception as error:  # a damaged file can end in nearly any
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise NeurouteError(f"{path}: not a readable npz of numbers ({reason}); {mend}") from None
-
-
-def check_records(option: str, path: Path) -> None:
-    """Raises NeurouteError if records cannot be written: `path` (.csv), and the lengths beside it (.npz).
-
-    An .npz of that name which holds anything but lengths, such as the user's instances, is not overwritten: its arrays
-    are called "<test>|<decoding>", as `write_records` calls them.
-    """
-    twin = path.with_suffix(".npz")
-    for each in (path, twin):
-        check_writable(option, each)
-    if not twin.exists():
-        return
-    try:
-        is_ours = all("|" in key for key in read_arrays(twin))
-    except NeurouteError:
-        is_ours = False
-    if not is_ours:
-        raise NeurouteError(
-            f"{option} {path}: lengths would be written to {twin}, which is another file; choose another name"
-        )
 
 
 def array_of(value: Any, what: str) -> np.ndarray:

@@ -272,9 +272,8 @@ def _improving(
             solutions = solve_with(problem, decoding.start, instances, first).to(batch.coords.device)
         yield solutions
     if decoding.method in ("rrc", "prc"):
-        yield from search.reconstruct(
-            net, batch, solutions, decoding, memory_gb, first=first, iterations_before=iterations_before
-        )
+        how = {"seed": decoding.draw, "first": first, "iterations_before": iterations_before}
+        yield from search.reconstruct(net, batch, solutions, decoding, memory_gb, **how)
 
 
 def solve_in_own_way(

@@ -20,7 +20,7 @@ from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.arrays import read_arrays
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_whole
+from neuroute.core.files import check_writable, write_whole
 from neuroute.core.lazy import pd
 from neuroute.core.text import csv_text
 from neuroute.decoding.decode import Keeper, instances_per_batch
@@ -74,6 +74,32 @@ def write_records(out: Path, rows: Rows, arrays: Mapping[str, np.ndarray]) -> No
     table = csv_text(pd.DataFrame(rows, columns=list(COLUMNS)))
     write_whole(out.with_suffix(".npz"), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
     write_whole(out, lambda file: file.write(table.encode()))
+
+
+RECORDS = ",".join(COLUMNS[:4]).encode()  # that a file of them begins with
+
+
+def check_records(option: str, path: Path) -> None:
+    """Raises NeurouteError if records cannot be written: `path` (.csv), and the lengths beside it (.npz).
+
+    Files of these names that are no records, such as the user's instances, are not overwritten: arrays of lengths are
+    called "<test>|<decoding>", as `write_records` calls them.
+    """
+    twin = path.with_suffix(".npz")
+    for each in (path, twin):
+        check_writable(option, each)
+    if path.exists() and path.read_bytes()[: len(RECORDS)] != RECORDS:
+        raise NeurouteError(f"{option} {path}: is there, and holds no records; choose another name")
+    if not twin.exists():
+        return
+    try:
+        is_ours = all("|" in key for key in read_arrays(twin))
+    except NeurouteError:
+        is_ours = False
+    if not is_ours:
+        raise NeurouteError(
+            f"{option} {path}: lengths would be written to {twin}, which is another file; choose another name"
+        )
 
 
 def values_digest(table: Path) -> str:

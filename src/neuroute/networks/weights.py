@@ -37,9 +37,12 @@ def build(network: Network) -> RoutingNetwork:
     """Build a fresh network from its dotted name; initialised from torch's current seed.
 
     The name must come from the plan, never from a file: its module is imported.
-    Raises NeurouteError if there is no such network, or it takes other arguments.
+    Raises NeurouteError if there is no such network, it takes other arguments, or torch's default dtype is another.
     """
     kind = network_class(network.kind)
+    if torch.get_default_dtype() != torch.float32:
+        dtype = str(torch.get_default_dtype()).removeprefix("torch.")
+        raise NeurouteError(f"torch's default is {dtype}; networks need torch.set_default_dtype(torch.float32)")
     try:
         net = kind(**network.arguments)
         parameters(net)  # of one that is no module yet, as its constructor calls no other, there are none

@@ -289,7 +289,8 @@ def _check_numbers(instances: Vrp, where: str) -> None:
         "the depot has a demand; give it 0": instances.demand[:, 0] != 0,
     }
     if instances.limit is not None:
-        faults["the limit of a route is not a number above 0; correct it"] = ~(instances.limit > 0)
+        why = "the limit of a route is not a finite number above 0; correct it, or leave it out"
+        faults[why] = ~((instances.limit > 0) & np.isfinite(instances.limit))
     if instances.windows is not None and instances.service is not None:
         opens, closes = instances.windows[..., 0], instances.windows[..., 1]
         faults |= {

@@ -76,7 +76,7 @@ def check_size(name: str, nodes: int) -> None:
     meminfo = Path("/proc/meminfo")
     lines = meminfo.read_text().splitlines() if meminfo.is_file() else []
     available = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-    memory = min(machine_memory(), *available)
+    memory = min([machine_memory(), *available])
     if nodes * nodes * each > memory:
         most = math.isqrt(int(memory) // each)
         raise NeurouteError(

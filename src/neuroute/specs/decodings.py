@@ -60,7 +60,7 @@ class Decoding(Spec):
     # With so many random images of each instance, itself the first.
     images: int = Field(default=1, ge=1, exclude_if=lambda images: images == 1)
     solver: str | None = Field(default=None, exclude_if=lambda name: name is None)  # that a system's own way asks
-    draw: int = Field(default=0, ge=0)  # which random embeddings, of a network that has some
+    draw: int = Field(default=0, ge=0)  # which random embeddings, images and sub-paths
     repeats: int = Field(default=1, ge=1)  # solutions of each instance, draws from `draw` on: lengths are their means
     cached: bool = True  # what does not change from step to step is computed once; no other tours
     # Of method 'revise': as published for drawn instances, or for TSPLIB, with the network's blocks; or stated.  The

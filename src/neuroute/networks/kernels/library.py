@@ -82,9 +82,9 @@ def library() -> ctypes.CDLL | None:
     if reason():
         return None
     march, floats = TARGETS[torch.backends.cpu.get_cpu_capability()]
-    compiler = Path(shutil.which("cc") or "").resolve()
-    command = [str(compiler), *FLAGS, f"-march={march}", f"-DLANES={floats}"]
-    about = compiler.stat()
+    compiler = shutil.which("cc") or ""
+    command = [compiler, *FLAGS, f"-march={march}", f"-DLANES={floats}"]  # by this name ccache is the compiler
+    about = Path(compiler).stat()
     key = [*command, str(about.st_size), str(about.st_mtime_ns), source()]
     try:
         path = cache_folder() / f"kernels-{VERSION}-{hashlib.sha256(chr(0).join(key).encode()).hexdigest()[:16]}.so"

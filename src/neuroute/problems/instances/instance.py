@@ -16,7 +16,14 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.text import printable
 from neuroute.problems.cvrp import check_served
 from neuroute.problems.instances.arrays import check_arrays, check_distances, row
-from neuroute.problems.instances.distances import LATE, distances, fills_unit_square, in_unit_square, scale_points
+from neuroute.problems.instances.distances import (
+    LATE,
+    distances,
+    fills_unit_square,
+    in_unit_square,
+    scale_points,
+    unit,
+)
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import EPS, Rule, Vrp, fault, from_routes, to_routes
 
@@ -244,6 +251,8 @@ class Instance:
         elif (
             self.demand is not None and self.capacity is not None and (self.ways is not None or self.problem == "cvrp")
         ):
+            if stops[1, 0] != 1 or not np.isin(stops[1], (0, 1)).all():
+                raise NeurouteError(f"{self.name}: the flags are not 0 and 1, beginning with 1")
             routes = to_routes(stops)
             check_served(routes, len(self.demand) - 1, self.name)
             for number, route in enumerate(routes, 1):
@@ -264,10 +273,9 @@ class Instance:
                             )
                         here = node
         else:
-            in_own_units = rule == "network" and self.scale is not None
-            instance: Any = self.vrp if in_own_units else self.inputs()
-            tolerance = 2 * EPS * (self.scale or 1) if in_own_units else EPS if rule == "network" else LATE
-            if why := fault(instance, 0, stops, rule, tolerance):
+            scale = self.scale or unit(self.vrp)
+            tolerance = LATE if rule != "network" else EPS if scale == 1 else 2 * EPS  # float32 rounds what is scaled
+            if why := fault(self.vrp, 0, stops, rule, tolerance * scale):
                 raise NeurouteError(f"{self.name}: {why}")
 
     def length(self, solution: Any, rounded: bool = True, rule: Rule = "free start") -> float:

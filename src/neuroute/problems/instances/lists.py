@@ -254,9 +254,10 @@ def _of_rows(path: Path, rows: Sequence[Arrays]) -> Instances:
     sizes: dict[int, list[int]] = {}
     for number, row in enumerate(rows):
         sizes.setdefault(len(row["coords"]), []).append(number)
-    members: list[Instance] = []
-    for _, numbers in sorted(sizes.items()):
+    members: dict[int, Instance] = {}
+    for numbers in sizes.values():
         arrays = {key: np.stack([rows[i][key] for i in numbers]) for key in rows[0]}
         parts = Instances.of_arrays(path.stem, check_arrays(path, arrays, numbers)).members
-        members += [replace(each, name=f"{path.stem}_{i}") for each, i in zip(parts, numbers, strict=True)]
-    return Instances(path.stem, tuple(members) if len(members) > 1 else (replace(members[0], name=path.stem),))
+        members |= {i: replace(each, name=f"{path.stem}_{i}") for each, i in zip(parts, numbers, strict=True)}
+    in_order = [members[i] for i in range(len(rows))] if len(rows) > 1 else [replace(members[0], name=path.stem)]
+    return Instances(path.stem, tuple(in_order))

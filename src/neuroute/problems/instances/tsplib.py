@@ -20,7 +20,7 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.core.text import printable
 from neuroute.problems.instances.arrays import LARGEST, check_distances, check_windows
-from neuroute.problems.instances.distances import HORIZON
+from neuroute.problems.instances.distances import HORIZON, closing_in_reach
 from neuroute.problems.instances.instance import Instance
 from neuroute.problems.instances.sections import (
     NUMBER,
@@ -203,7 +203,7 @@ def _matrix(parts: Parts, kind: str) -> np.ndarray:
         offset = 0 if diagonal else 1
         upper = form.startswith("UPPER") == form.endswith("ROW")  # by columns a triangle is the other one by rows
         ways[np.triu_indices(n, offset) if upper else np.tril_indices(n, -offset)] = values
-        ways = np.maximum(ways, ways.T)
+        ways = np.where(ways != 0, ways, ways.T)
     ways, _ = check_distances(ways, None, None, where)
     if kind == "TSP" and (ways != ways.T).any():
         i, j = np.argwhere(ways != ways.T)[0].tolist()
@@ -341,9 +341,10 @@ def parse_solomon(text: str, where: str, name: str) -> Instance:
 
 def as_solomon(instance: Instance, where: str) -> Instance:
     """Return an instance with time windows by Solomon's rules.  Raises NeurouteError if it cannot be served."""
-    coords, windows = instance.coords, instance.windows
+    coords, windows = instance.coords, closing_in_reach(instance.vrp)
     assert windows is not None
-    scale = max(float(coords.max()), float(windows[0, 1]) / HORIZON)  # coordinates come into [0, 1], times into [0, 3]
+    # Coordinates come into [0, 1], times into [0, 3].
+    scale = max(float(coords.max()), float(windows[0, 0, 1]) / HORIZON)
     fills = np.ptp(coords) >= np.abs(coords).max() / 10  # others are moved, too
     instance = replace(instance, library="solomon", scale=scale if fills else None)
     check_instances(instance.vrp, where)
