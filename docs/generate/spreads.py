@@ -39,6 +39,8 @@ def models() -> Models:
         if len(gaps) > 1:
             run = row["run"].partition("@")[0]  # checkpoints of a stage are of the same trainings, as are few shots
             if not run.startswith("mvmoe/few_"):
+                if not row["drawn"]:  # of the generation before, trained at 50 nodes, whose rows state no draws
+                    run = f"{run} before"
                 yield kind_of(row["network"]), row["problem"], float(row["times"]), run, gaps
 
 
@@ -54,7 +56,10 @@ def of_three(file: str, kind: str, labels: tuple[str, ...]) -> Models:
 
 
 def pools() -> list[dict[str, object]]:
-    """The standard deviation of ln gap over trainings, pooled; a model counts once, on however many test sets."""
+    """The standard deviation of ln gap over trainings, pooled; a model counts once at each size that it was trained at.
+
+    On however many test sets, and in however many tables: by that of most trainings.
+    """
     of: dict[tuple[str, str, float], dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
     for kind, problem, times, name, gaps in models():
         band = next((band for band in BANDS if times <= band), BANDS[-1])
@@ -62,7 +67,8 @@ def pools() -> list[dict[str, object]]:
         if gaps not in same:  # which two tables may show
             same.append(gaps)
     lines = []
-    for (kind, problem, band), by_model in sorted(of.items()):
+    for (kind, problem, band), by_name in sorted(of.items()):
+        by_model = {name: [gaps for gaps in each if len(gaps) == max(map(len, each))] for name, each in by_name.items()}
         freedom = sum(len(each[0]) - 1 for each in by_model.values())
         squares = sum((len(each[0]) - 1) * fmean(map(log_variance, each)) for each in by_model.values())
         spread = f"{math.sqrt(squares / freedom):.4f}"
