@@ -151,6 +151,7 @@ def test_a_paper_of_ones_own_begins_with_one_command(tmp_path: Path, monkeypatch
     planned = done("plan", "--all")
     for name in ("my_net2/decoder", "table1", "figure1"):
         assert name in planned
+    subprocess.run([sys.executable, "-m", "snakemake", "-n", "--config", "results_dir=./res/"], cwd=here, check=True)
     subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "test_my_net2.py"], cwd=here, check=True)
     for name, why in {
         "sit": "of this name exists",

@@ -68,3 +68,16 @@ def test_an_array_holds_no_more_than_slurm_takes(plan: Plan, tmp_path: Path, mon
     assert max(sizes) == 7
     assert sum(sizes) == len(jobs)
     assert len(set(ran)) > len(sent)  # none runs another one's
+
+
+def test_a_training_on_several_gpus_has_a_process_for_each(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neuroute.pipeline.plan.estimates.gpus", lambda config: 4)
+    slurm.write_arrays(plan, "icam/table1", Path("arrays"), None, "smoke")
+    lines = [line for file in (tmp_path / "arrays").glob("*.txt") for line in file.read_text().splitlines()]
+    launched = [
+        " -m torch.distributed.run --standalone --nproc-per-node=4 -m neuroute train " in line for line in lines
+    ]
+    assert launched == [" train " in line for line in lines]
+    assert any(launched)

@@ -34,6 +34,10 @@ def test_text_values_from_the_command_line_are_coerced() -> None:
         ({"device": "tpu"}, "device: .*'auto', 'cpu' or 'cuda'"),
         ({"papers": ["scalling"]}, r"papers: no paper 'scalling'; did you mean scaling\? known papers: .*scaling"),
         ({"papers_path": ["nowhere"]}, "papers_path: no folder nowhere"),
+        (
+            {"sweep": {"run": "scaling/base_6x128", "grid": {"weights": ["a.pt", "b.pt"]}}},
+            "^mine.yaml: sweep.grid.*weights are no key of the grid",
+        ),
         ({"papers": ["sweep"]}, "^mine.yaml: papers: sweep: nothing to sweep; add a block `sweep`"),
         ({"results_dir": "."}, "results_dir: is the working folder itself"),
         ({"work_dir": "results/../results"}, "work_dir and results_dir are one folder"),

@@ -79,6 +79,8 @@ def test_more_gpus_than_there_are_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         check_gpus(Config(gpus_per_run=3), 3)
     with one_line(r"--resources gpu=5, but this machine shows 2 GPUs; give at most 4"):
         check_gpus(Config(jobs_per_gpu=2), 5)
+    with one_line(r"gpus_per_run: 2, but --resources gpu=1; give 2"):
+        check_gpus(Config(gpus_per_run=2), 1)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     with one_line(r"gpu=2, but this machine shows 1 GPU \(CUDA_VISIBLE_DEVICES=1\)"):
         check_gpus(Config(), 2)

@@ -83,6 +83,10 @@ def test_a_third_stage_has_as_many_solutions_as_its_elite(tmp_path: Path) -> Non
         ("smoke", {"scaling": {"depths": {42: 0}}}, "scaling.depths.42.*greater than or equal to 1"),
         ("smoke", {"scaling": {"more_model": {}}}, "scaling.more_model: unknown key; did you mean more_models"),
         ("smoke", {"scalling": {}}, "scalling: unknown key"),
+        ("smoke", {"only": {"scalling": ["table1"]}}, "only: no paper 'scalling'; did you mean scaling"),
+        ("smoke", {"apart": {"nope": []}}, "apart: no paper 'nope'"),
+        ("smoke", {"name": "my scale"}, "name: "),
+        ("smoke", {"name": "../x"}, "name: "),
         (
             "smoke",
             {"scaling": {"depths": {24: 3}, "widths": {64: {"width": 8, "heads": 2}}}},
@@ -104,6 +108,14 @@ def test_what_a_config_changes_of_a_scale_is_checked_as_the_scale_is(
     config = parse_config({"scale": scale, "papers": ["scaling"], "scale_changes": changes}, "mine.yaml")
     with one_line(rf"{scale}.yaml with scale_changes of mine.yaml: {words}"):
         build_plan(config)
+
+
+def test_seeds_that_a_config_changes_come_before_the_scale_s() -> None:
+    seeds = {"scaling/base_*": 5}
+    runs = plan_of("laptop", ("scaling",), scale_changes={"seeds": seeds}).runs
+    assert [run for run in runs if run.startswith("scaling/base_6x128")] == [
+        "scaling/base_6x128", *(f"scaling/base_6x128-s{i}" for i in range(1, 5))
+    ]  # fmt: skip
 
 
 def test_a_scale_shows_nothing_that_is_not_declared() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.job import CONFIG_ENV
 
 if TYPE_CHECKING:
     from neuroute.pipeline.plan.config import Config
@@ -56,7 +57,7 @@ def load_settings(config: Path | None, scale: str | None, device: str | None = N
     """The config file with these settings; where there is none, what is so without one."""
     from neuroute.pipeline.plan.config import load_config, parse_config
 
-    if config is None and not Path("config.yaml").exists():
+    if config is None and CONFIG_ENV not in os.environ and not Path("config.yaml").exists():
         return parse_config({}, "options")
     return load_config(config, scale=scale, device=device)
 
@@ -68,7 +69,7 @@ def finished_runs(config: Path | None, scale: str | None, name: str) -> dict[str
     """
     from neuroute.networks.weights import is_bundled
 
-    if config is None and not Path("config.yaml").exists():
+    if config is None and CONFIG_ENV not in os.environ and not Path("config.yaml").exists():
         return {}
     p = load_plan(config, scale)
     runs = [run for run in p.runs if name in (run, run.partition("/")[0], "trained")]

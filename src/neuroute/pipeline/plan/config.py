@@ -280,6 +280,8 @@ def check_gpus(config: Config, at_once: int) -> None:
         raise NeurouteError(f"{config.where} asks for device 'cuda', but {there}; set `device: auto`")
     if per_job > count:
         raise NeurouteError(f"{config.where}: gpus_per_run: {per_job}, but {there}; set it to at most that")
+    if 0 < at_once < per_job:
+        raise NeurouteError(f"{config.where}: gpus_per_run: {per_job}, but --resources gpu={at_once}; give {per_job}")
     if at_once > (most := count * config.jobs_per_gpu):
         raise NeurouteError(
             f"--resources gpu={at_once}, but {there}; give at most {most}, or let more jobs share one: jobs_per_gpu"

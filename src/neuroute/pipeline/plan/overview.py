@@ -87,7 +87,7 @@ def _targets(plan: Plan, target: str | None) -> list[str]:
         return list(plan.artifacts)
     if target in plan.titles:
         return [a for a, artifact in plan.artifacts.items() if artifact.paper == target]
-    name = target.removeprefix(f"{plan.config.results_dir}/")
+    name = target if not target else os.path.normpath(target).removeprefix(f"{Path(plan.config.results_dir)}/")
     if name not in plan.runs and name not in plan.evaluations:  # whose names may hold dots of their own
         name = name.rsplit(".", 1)[0]
     if name in plan.runs or name in plan.evaluations or name in plan.label_jobs:

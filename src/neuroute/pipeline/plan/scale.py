@@ -23,7 +23,7 @@ Block = TypeVar("Block", bound=Spec)
 class ScaleFile(Spec):
     """What a scale file says besides the blocks of its papers."""
 
-    name: str
+    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$", description="of a folder of its own in `work_dir`")]
     summary: Annotated[str, Field(description="what this scale is good for, shown beside every result")]
     label_solver: Annotated[str, Field(description="solver of the training labels")] = "concorde"
     reference_solver: Annotated[str, Field(description="solver of the test sets' reference solutions")] = "concorde"
@@ -242,8 +242,14 @@ def load_scale(
     values, where = read_yaml(path), str(path)
     if changes:
         values, where = changed(values, changes), f"{path} with scale_changes of {config}"
+        if "seeds" in changes:  # the first pattern that fits a run counts
+            values["seeds"] = {name: values["seeds"][name] for name in changes["seeds"]} | values["seeds"]
     raw = {key: value for key, value in values.items() if key in paper_folders()}
     common = validate(ScaleFile, {key: value for key, value in values.items() if key not in raw}, where)
+    for field in ("apart", "only"):
+        if unknown := sorted(getattr(common, field).keys() - paper_folders().keys()):
+            meant = did_you_mean(near(unknown[0], paper_folders())) or "; correct it"
+            raise NeurouteError(f"{where}: {field}: no paper '{unknown[0]}'{meant}")
     blocks: dict[str, Spec] = {}
     papers = None if papers is None else list(papers)
     keys = [key for key in raw if key not in common.apart] if papers is None else papers

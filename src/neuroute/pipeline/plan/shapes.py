@@ -98,7 +98,7 @@ class TrainingChange(_all_optional(*TRAININGS, without=FIXED_IN_TRAININGS)):  # 
 class Sweep(Spec):
     """`sweep: {run: scaling/base_6x128, grid: {training.learning_rate: [1.0e-4, 5.0e-4]}, seeds: 2}`."""
 
-    run: Annotated[str, Field(pattern="^[a-z]+/.+", description="the declared run that each point changes")]
+    run: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*/.+", description="the declared run that each point changes")]
     grid: Annotated[
         dict[str, Annotated[list[Any], Field(min_length=1)]],
         Field(
@@ -122,6 +122,8 @@ class Sweep(Spec):
                 raise ValueError(f"{below[0]} is a part of {key}; give one of them")
             if key == "seeds":
                 raise ValueError("seeds are no key of the grid; give `seeds` beside it")
+            if key == "weights":
+                raise ValueError("weights are no key of the grid, whose points are trained; give them in `runs`")
             if len({_name(value) for value in values}) < len(values):
                 raise ValueError(f"{key}: {values} has a value twice")
         return grid

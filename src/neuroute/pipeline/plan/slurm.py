@@ -212,7 +212,14 @@ def write_arrays(plan: Plan, target: str | None, folder: Path, config: Path | No
         stage = STAGES[place]
         command, threads = WORDS[stage]
         each = {job: estimates.cost(stage, job) for job in ids}
-        lines = [shlex.join([*neuroute, command, job, threads, str(each[job].threads), *options]) for job in ids]
+        python, *module = neuroute
+        lines = []
+        for job in ids:
+            many = each[job].gpus if stage == "train" and each[job].gpus > 1 else 0
+            launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={many}"] if many else []
+            lines.append(
+                shlex.join([python, *launcher, *module, command, job, threads, str(each[job].threads), *options])
+            )
         name = f"{number}_{stage}{depth or ''}"
         write_text(folder / f"{name}.txt", "\n".join(lines) + "\n")
         minutes, memory = (max(of(stage, job) for job in ids) for of in (estimates.runtime, estimates.mem_mb))

@@ -33,6 +33,8 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     declared = {run.id: run for run in (paper.lends or paper.runs)(config, scale)}
     if sweep.run not in declared:
         raise NeurouteError(f"{where}.run: no run {sweep.run}{did_you_mean(near(sweep.run, declared))}")
+    if sweep.run in config.runs and config.runs[sweep.run].weights:
+        raise NeurouteError(f"{where}.run: {sweep.run} has given weights, and points are trained; sweep another")
     if ":" in declared[sweep.run].training.kind:
         raise NeurouteError(f"{where}.run: {sweep.run} is trained and decoded by its system's own code; sweep another")
     every: dict[str, Run] = {}
