@@ -287,7 +287,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
         "train: passes: Input should be greater than",
     ),
     "epochs in letters": ({"epochs": "x"}, "train: epochs: Input should be a valid integer"),
-    "epochs that do not divide the batches": ({"batches": 15, "epochs": 10}, "train: 15 batches in 10 epochs; give"),
+    "more epochs than batches": ({"batches": 5, "epochs": 10}, "train: 5 batches in 10 epochs; give one for each"),
     "a batch that is a switch": ({"batch_size": True}, "train: batch_size: true, where a number is needed"),
     "memory that is no number": ({"memory_gb": float("nan")}, "train: memory_gb: .*finite number"),
     "problem None": ({"problem": None}, "train: problem: "),

@@ -34,15 +34,13 @@ def read(tmp_path: Path, content: str):
 
 def test_a_file_in_its_own_units_and_scaled(tmp_path: Path) -> None:
     found = read(tmp_path, text())
-    own, scaled, scale = found.vrp, found.inputs(), found.scale
-    assert (found.name, found.capacity) == ("T1", 200)
-    assert scale is not None
-    assert 390 < scale < 1236 / 3  # no vehicle needs the time until the depot closes
+    assert (found.name, found.capacity, found.scale) == ("T1", 200, 412.0)
+    own, scaled = found.vrp, found.inputs()
     assert own.windows[0].tolist() == [[0, 1236], [912, 967], [825, 870]]
     assert scaled.windows[0, 0].tolist() == [0, 3]
     assert scaled.variant == "VRPTW"
-    np.testing.assert_allclose(scaled.coords[0] * scale, found.coords, rtol=1e-6)
-    np.testing.assert_allclose(scaled.service[0] * scale, [0, 90, 90], rtol=1e-6)
+    np.testing.assert_allclose(scaled.coords[0] * 412, found.coords, rtol=1e-6)
+    np.testing.assert_allclose(scaled.service[0] * 412, [0, 90, 90], rtol=1e-6)
     assert {a.dtype for a in (scaled.coords, scaled.windows, scaled.service)} == {np.dtype(np.float32)}
     solution = from_routes([[2, 1]])[None]
     assert valid(own, solution).all()
@@ -51,10 +49,10 @@ def test_a_file_in_its_own_units_and_scaled(tmp_path: Path) -> None:
 
 
 def test_where_coordinates_are_larger_than_times_they_set_the_scale(tmp_path: Path) -> None:
-    rows = ["0 35 35 0 0 130 0", "1 77 35 7 50 60 10"]
+    rows = ["0 35 35 0 0 230 0", "1 77 35 7 50 60 10"]
     found = read(tmp_path, text(rows)).inputs()
     assert found.coords.max() == 1
-    assert found.windows[0, 0, 1] == pytest.approx(130 / 77)
+    assert found.windows[0, 0, 1] == pytest.approx(230 / 77)
 
 
 @pytest.mark.parametrize(

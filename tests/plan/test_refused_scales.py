@@ -85,6 +85,7 @@ def test_a_third_stage_has_as_many_solutions_as_its_elite(tmp_path: Path) -> Non
         ("smoke", {"scalling": {}}, "scalling: unknown key"),
         ("smoke", {"only": {"scalling": ["table1"]}}, "only: no paper 'scalling'; did you mean scaling"),
         ("smoke", {"apart": {"nope": []}}, "apart: no paper 'nope'"),
+        ("smoke", {"seeds": 3}, "seeds: "),
         ("smoke", {"name": "my scale"}, "name: "),
         ("smoke", {"name": "../x"}, "name: "),
         (

@@ -78,10 +78,8 @@ def solve_by_network(
                 best.offer(start)
                 instances_per_batch(net, start.shape[-1], decoding, budget)  # raises for a sub-path that cannot be
                 given = torch.from_numpy(start.astype(np.int64))[None].to(batch.coords.device)
-                search, ends = (
-                    SEARCH.of(net.problem).reconstruct(net, batch, given, decoding, budget, seed=decoding.draw),
-                    None,
-                )
+                reconstruct, ends = SEARCH.of(net.problem).reconstruct, None
+                search = reconstruct(net, batch, given, decoding, budget, seed=decoding.draw)
             else:
                 if start is not None:
                     best.offer(start)

@@ -224,7 +224,7 @@ def train(
         how: `labels`, `reinforce`, `self-improvement`, or a class of your own, made of a `Scheme`, whose
             `train(index)` returns the loss of a batch; None: `reinforce` for networks of many starts, else `labels`.
         arguments: of the network's class; `train_nodes` is n where nothing is said.
-        batches: of the whole training; with `self-improvement` a multiple of its epochs that is near.
+        batches: of the whole training; epochs have equally many, rounded down.
         batch_size: instances of a batch.
         seed: of the weights and of all that is drawn.
         validate_on: instances of the validation set, of all problems together.
@@ -375,8 +375,8 @@ def _training(
     """Return the description of a training.  Raises NeurouteError for a setting that it does not have."""
     values: dict[str, Any]
     epochs = settings.get("epochs", 1)
-    if how in ("labels", "reinforce") and batches % epochs:
-        raise NeurouteError(f"train: {batches} batches in {epochs} epochs; give epochs of equally many")
+    if epochs > batches and not {"samples", "instances", "batches_per_epoch"} & settings.keys():
+        raise NeurouteError(f"train: {batches} batches in {epochs} epochs; give one for each at least")
     if isinstance(how, type):
         values = {"loss": _dotted(how, "how"), "steps": batches, "batch_size": batch_size, **settings}
         return _checked(OwnLoss, values, OwnLoss)
@@ -385,7 +385,7 @@ def _training(
         return _checked(Supervised, values, Supervised)
     if how == "self-improvement":
         values = {"epochs": min(10, batches), "batch_size": batch_size, "validations": 10, **settings}
-        each = max(1, round(batches / (values["epochs"] * values.get("passes", 1))))  # of an epoch's passes
+        each = max(1, batches // (values["epochs"] * values.get("passes", 1)))  # of a pass of an epoch
         values.setdefault("instances", each * batch_size)
         return _checked(SelfImprovement, values, SelfImprovement)
     if how == "reinforce":

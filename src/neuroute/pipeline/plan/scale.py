@@ -242,10 +242,11 @@ def load_scale(
     values, where = read_yaml(path), str(path)
     if changes:
         values, where = changed(values, changes), f"{path} with scale_changes of {config}"
-        if "seeds" in changes:  # the first pattern that fits a run counts
-            values["seeds"] = {name: values["seeds"][name] for name in changes["seeds"]} | values["seeds"]
     raw = {key: value for key, value in values.items() if key in paper_folders()}
     common = validate(ScaleFile, {key: value for key, value in values.items() if key not in raw}, where)
+    of_config = [name for name in common.seeds if name in ((changes or {}).get("seeds") or {})]
+    seeds = {name: common.seeds[name] for name in of_config} | common.seeds  # the first pattern that fits a run counts
+    common = common.model_copy(update={"seeds": seeds})
     for field in ("apart", "only"):
         if unknown := sorted(getattr(common, field).keys() - paper_folders().keys()):
             meant = did_you_mean(near(unknown[0], paper_folders())) or "; correct it"

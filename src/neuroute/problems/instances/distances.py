@@ -69,30 +69,24 @@ def fills_unit_square(coords: np.ndarray) -> bool:
 
 
 def closing_in_reach(vrp: Vrp) -> np.ndarray | None:
-    """Return the windows (count, 1 + V, 2), closing no later than when a vehicle that waits at most could serve all.
+    """Return the windows (count, 1 + V, 2), none closing later than twice the time in which one vehicle can serve all.
 
-    A depot that never closes would set the scale, and what is late by little of it by much of the rest.
+    No solution needs more.  A depot that never closes would set the scale, of which lateness is forgiven a share.
     """
     if vrp.windows is None or vrp.service is None:
         return vrp.windows
     out = np.sqrt(((vrp.coords.astype(np.float64) - vrp.coords[:, :1]) ** 2).sum(-1))
     latest = vrp.windows[..., 0].max(1) + vrp.service.sum(1, dtype=np.float64) + 2 * out.sum(1)
-    windows: np.ndarray = np.minimum(vrp.windows, latest[:, None, None])
+    windows: np.ndarray = np.minimum(vrp.windows, 2 * latest[:, None, None])
     return windows.astype(vrp.windows.dtype)
 
 
-def _square(vrp: Vrp) -> tuple[np.ndarray, np.ndarray]:
+def square(vrp: Vrp) -> tuple[np.ndarray, np.ndarray]:
     """Return the offset (count, 1, 2) and the scale (count, 1, 1) that bring instances into the unit square."""
     windows, (low, size, inside) = closing_in_reach(vrp), frame(vrp.coords)
     size = size if windows is None else np.maximum(size, windows[:, :1, 1:] / HORIZON)
     stays = inside & (size >= FILLED)
     return np.where(stays, 0.0, low), np.where(stays, 1.0, size)
-
-
-def unit(vrp: Vrp) -> float:
-    """Return how much of an instance's own lengths and times, a batch of one, the unit square's side is."""
-    size: float = _square(vrp)[1].item()
-    return size
 
 
 def in_unit_square(vrp: Vrp, dtype: type[np.floating], scale: float | None = None) -> Vrp:
@@ -103,7 +97,7 @@ def in_unit_square(vrp: Vrp, dtype: type[np.floating], scale: float | None = Non
     they are.
     """
     windows, service = closing_in_reach(vrp), vrp.service
-    low, size = _square(vrp)
+    low, size = square(vrp)
     if scale is not None:
         low, size = np.zeros_like(low), np.full_like(size, scale)
     return replace(

@@ -22,7 +22,7 @@ from neuroute.problems.instances.distances import (
     fills_unit_square,
     in_unit_square,
     scale_points,
-    unit,
+    square,
 )
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import EPS, Rule, Vrp, fault, from_routes, to_routes
@@ -273,7 +273,7 @@ class Instance:
                             )
                         here = node
         else:
-            scale = self.scale or unit(self.vrp)
+            scale = self.scale or square(self.vrp)[1].item()
             tolerance = LATE if rule != "network" else EPS if scale == 1 else 2 * EPS  # float32 rounds what is scaled
             if why := fault(self.vrp, 0, stops, rule, tolerance * scale):
                 raise NeurouteError(f"{self.name}: {why}")
